@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { closeDb, createDb, type Db, loginUrl, makeLogins, migrate } from '@tidegate/db';
-import { DEMO_MODELS, planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
-import { demoModelsSettled, seedDemo } from './demo/seed.ts';
+import { planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
+import { demoModelsSettled, type SeededDemo, seedDemo } from './demo/seed.ts';
 import { StackError } from './errors.ts';
 import { type Files, makeFolder, ROOT, wipe, writeJson } from './files.ts';
 import type { CtlEnv, StackInfo } from './info.ts';
@@ -12,7 +12,7 @@ import { endModels } from './process/models.ts';
 import { answersOk, Supervised } from './process/supervised.ts';
 import { planPrometheus } from './prometheus.ts';
 import type { Members } from './running.ts';
-import { loadSecrets, type Secrets } from './secrets.ts';
+import { loadSecrets } from './secrets.ts';
 import {
   addressesOf,
   adminUrl,
@@ -39,6 +39,8 @@ const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
 export interface Started {
   readonly layout: Layout;
   readonly demo: boolean;
+  /** The demo's models that stand-ins serve. */
+  readonly models: readonly string[];
   /** Where Prometheus is. Null: it was not asked for, or there is none. */
   readonly prometheus: string | null;
 }
@@ -68,15 +70,16 @@ export async function start(files: Files, members: Members, options: StackOption
   const db = createDb(stores.databaseUrl, { maxConnections: 2 });
   try {
     const demo = options.demo ?? true;
-    const standins = demo ? await planStandins() : [];
-    const models = openModelsPlace({ root, files, demo });
-    if (models.warning) options.report?.warned?.(models.warning);
-    const secrets = await prepareDatabase(context, models, stores.databaseUrl, db, standins);
-    const layout: Layout = { root, files, models, secrets, instances, stores };
+    const planned = demo ? await planStandins() : [];
+    const place = openModelsPlace({ root, files, demo });
+    if (place.warning) options.report?.warned?.(place.warning);
+    const { secrets, models } = await prepareDatabase(context, place, stores.databaseUrl, db, planned);
+    const layout: Layout = { root, files, models: place, secrets, instances, stores };
+    const standins = planned.filter(({ model }) => models.includes(model.name));
     await startServices(context, kinds, layout, standins, db);
     writeJson(files.env, ctlEnv(layout));
     const prometheus = options.observe ? await startPrometheus(context, layout) : null;
-    return { layout, demo, prometheus };
+    return { layout, demo, models, prometheus };
   } finally {
     await closeDb(db);
   }
@@ -152,13 +155,14 @@ function prepareDatabase(
   url: string,
   db: Db,
   standins: readonly StandinPlan[],
-): Promise<Secrets> {
+): Promise<SeededDemo> {
   return phase('database', async (note) => {
     members.assertWanted();
     const applied = await migrate(url);
     if (!given.databaseUrl) await makeLogins(url, loadSecrets(files).databasePasswords);
     note(applied.length > 0 ? 'migrated' : 'up to date');
-    return (options.demo ?? true) ? seedDemo(db, files, standins, place) : loadSecrets(files);
+    if (options.demo ?? true) return seedDemo(db, files, standins, place);
+    return { secrets: loadSecrets(files), models: [] };
   });
 }
 
@@ -183,7 +187,8 @@ async function startServices(
     for (const stage of [models, ...behind]) await members.addStage(stage);
     await Promise.all([...models, ...behind.flat()].map((process) => process.start()));
     const { demo } = layout.secrets;
-    if (standins.length > 0 && demo) await demoModelsSettled(db, demo.org);
+    const names = standins.map(({ model }) => model.name);
+    if (names.length > 0 && demo) await demoModelsSettled(db, demo.org, names);
     await members.addStage(faces);
     await Promise.all(faces.map((process) => process.start()));
     members.assertWanted();
@@ -233,7 +238,7 @@ const ctlEnv = (layout: Layout): CtlEnv => ({
 });
 
 /** The current state of the stack. */
-export function describe({ layout, demo, prometheus }: Started, members: Members): StackInfo {
+export function describe({ layout, demo, models, prometheus }: Started, members: Members): StackInfo {
   const { instances, secrets } = layout;
   const gateways = instances.filter(({ service }) => service === 'gateway').map(gatewayUrl);
   const site = instances.find(({ service }) => service === 'console');
@@ -244,7 +249,7 @@ export function describe({ layout, demo, prometheus }: Started, members: Members
     owner: demo ? secrets.owner : null,
     org: (demo && secrets.demo?.org) || null,
     apiKey: (demo && secrets.demo?.apiKey) || null,
-    models: demo ? DEMO_MODELS.map(({ name }) => name) : [],
+    models,
     prometheus,
     redis: layout.stores.redisUrl,
     postgres: layout.stores.databaseUrl,

@@ -58,7 +58,12 @@ const standinFlags = ({ name, kind }: DemoModel): string[] => [
 
 export type DemoPublication = DemoModel & { readonly contextTokens: number } & (
     | { readonly urls: string[]; readonly command?: undefined }
-    | { readonly command: string; readonly healthPath: string; readonly sleepAfterS: number }
+    | {
+        readonly urls?: undefined;
+        readonly command: string;
+        readonly healthPath: string;
+        readonly sleepAfterS: number;
+      }
   );
 
 /**
