@@ -26,9 +26,9 @@ export interface SeededDemo {
 }
 
 /**
- * Creates the demo organization with its owner, key and models, or completes it. Later it only gives
- * models the new address of their stand-in. Those that the user has deleted or pointed elsewhere
- * stay as they are.
+ * Creates the demo organization with its owner, key and models, or completes it. Later it only
+ * gives models the new address of their stand-in. Those that the user has deleted or pointed
+ * elsewhere stay as they are.
  */
 export async function seedDemo(
   db: Db,
