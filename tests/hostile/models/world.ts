@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Control, createControl, limiterOverGrpc, type Result, runnerOverGrpc } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
+import { generousPlan } from '@tidegate/limits';
 import { eventually } from '@tidegate/testing';
 import type { Reachable } from '../../support/control.ts';
 
@@ -49,15 +50,7 @@ export class World {
   }
 
   async setUp(): Promise<void> {
-    const plan = {
-      name: 'Hostile',
-      keys: 50,
-      images: false,
-      requestsAtOnce: SLOTS,
-      requestsPerMinute: 1_000_000,
-      requestsPerMonth: 1_000_000_000,
-      tokensPerMonth: 1_000_000_000_000,
-    };
+    const plan = { ...generousPlan(), name: 'Hostile', requestsAtOnce: SLOTS };
     must(await this.#control.setPlan(OPERATOR, plan));
     this.org = must(await this.#control.createOrg(OPERATOR, { name: 'Hostile', plan: plan.name })).slug;
     for (let i = 0; i < SLOTS; i++) {
