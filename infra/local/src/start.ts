@@ -9,7 +9,8 @@ import { type ModelsPlace, openModelsPlace } from './models-place.ts';
 import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
 import { endModels } from './process/models.ts';
-import { answersOk, Supervised } from './process/supervised.ts';
+import { answersOk, type ProcessSpec, processOf } from './process/process.ts';
+import { Supervised } from './process/supervised.ts';
 import { planPrometheus } from './prometheus.ts';
 import type { Members } from './running.ts';
 import { loadSecrets } from './secrets.ts';
@@ -29,9 +30,8 @@ import {
   servicesOf,
 } from './services.ts';
 import { checkDatabaseUrl, checkRedisUrl, type GivenStores, givenStores } from './stores/given.ts';
-import type { KeeperEvents, StoreKeeper } from './stores/keeper.ts';
 import { redisUrlOf } from './stores/redis-users.ts';
-import { openPostgres, openRedis } from './stores/stores.ts';
+import { planPostgres, planRedis, type Store } from './stores/stores.ts';
 
 const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
 
@@ -105,12 +105,12 @@ async function openStores(context: Context): Promise<Stores> {
   const { databaseUrl: database, redisUrl: redis } = given;
   if (database) await checkGivenDatabase(context, database);
   if (redis) await checkGivenRedis(context, redis);
-  const databaseUrl = database || (await openOwn(context, 'Postgres', 'embedded', openPostgres));
+  const databaseUrl = database || (await openOwn(context, 'Postgres', 'embedded', planPostgres));
   const { databasePasswords, redisPasswords } = loadSecrets(files);
   const redisUrl =
     redis ||
-    (await openOwn(context, 'Redis', 'append-only file', (_files, events) =>
-      openRedis(files, events, redisPasswords, options.redisAppendfsync),
+    (await openOwn(context, 'Redis', 'append-only file', () =>
+      planRedis(files, redisPasswords, options.redisAppendfsync),
     ));
   return {
     databaseUrl,
@@ -139,13 +139,15 @@ function openOwn(
   { files, members, phase }: Context,
   title: string,
   detail: string,
-  open: (files: Files, events: KeeperEvents) => Promise<StoreKeeper>,
+  plan: (files: Files) => Promise<Store>,
 ): Promise<string> {
   return phase(title, async (note) => {
-    const keeper = await open(files, members.events);
-    await members.addStage([keeper]);
+    const store = await plan(files);
+    const supervised = new Supervised(store, members.events);
+    await members.addStage([supervised]);
+    await supervised.start();
     note(detail);
-    return keeper.url;
+    return store.url;
   });
 }
 
@@ -174,12 +176,12 @@ async function startServices(
   standins: readonly StandinPlan[],
   db: Db,
 ): Promise<void> {
-  const create = (spec: ConstructorParameters<typeof Supervised>[0]) => new Supervised(spec, members.events);
+  const create = (spec: ProcessSpec) => new Supervised(processOf(spec), members.events);
   const models = standins.map((plan) => create(standinProcess(plan, layout.root, files)));
   const processesOf = (kind: ServiceKind) =>
     layout.instances
       .filter(({ service }) => service === kind.name)
-      .map((instance) => create(processOf(kind, instance, layout, options)));
+      .map((instance) => create(specOf(kind, instance, layout, options)));
   const behind = kinds.filter(({ faces }) => !faces).map(processesOf);
   const faces = kinds.filter(({ faces }) => faces).flatMap(processesOf);
 
@@ -203,19 +205,14 @@ async function startPrometheus({ members, options, phase }: Context, layout: Lay
       options.report?.warned?.(`--observe: ${error.message}`);
     });
     if (!prometheus) return null;
-    const supervised = new Supervised(prometheus.spec, members.events);
+    const supervised = new Supervised(processOf(prometheus.spec), members.events);
     await members.addStage([supervised]);
     await supervised.start();
     return prometheus.url;
   });
 }
 
-function processOf(
-  kind: ServiceKind,
-  instance: Instance,
-  layout: Layout,
-  { env, stopTimeoutMs }: StackOptions,
-) {
+function specOf(kind: ServiceKind, instance: Instance, layout: Layout, { env, stopTimeoutMs }: StackOptions) {
   return {
     name: instance.name,
     command: process.execPath,

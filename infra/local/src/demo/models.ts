@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { freePort } from '@tidegate/embedded';
 import { type Files, STANDIN } from '../files.ts';
 import type { ModelsPlace } from '../models-place.ts';
-import type { ProcessSpec } from '../process/supervised.ts';
-import { answersOk } from '../process/supervised.ts';
+import { answersOk, type ProcessSpec } from '../process/process.ts';
 import { inherited } from '../services.ts';
 
 const HOST = '127.0.0.1';
