@@ -24,6 +24,7 @@ import {
 } from '@tidegate/contracts';
 import { closeDb, createDb, migrate } from '@tidegate/db';
 import { findRedis, startPostgres, startRedis } from '@tidegate/embedded';
+import { generousPlan } from '@tidegate/limits';
 import { exitOf, stopChild, until } from '@tidegate/processes';
 import { createLimiterClient } from '@tidegate/rpc';
 import { freePort } from '@tidegate/testing';
@@ -42,11 +43,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 async function createOrg(db) {
   // Lets a key have more than the contract allows.
   await db.$executeRaw`ALTER TABLE api_key DROP CONSTRAINT api_key_requests_per_minute_check`;
-  const plan = { id: newPlanId(), name: 'Bench', position: 9, keys: KEYS, images: true };
-  const limits = { requestsPerMinute: PLENTY, requestsAtOnce: PLENTY };
-  await db.plan.create({
-    data: { ...plan, ...limits, requestsPerMonth: PLENTY * 10, tokensPerMonth: 1e12 },
-  });
+  const plan = { ...generousPlan(), id: newPlanId(), name: 'Bench', position: 9 };
+  await db.plan.create({ data: { ...plan, requestsPerMinute: PLENTY, requestsAtOnce: PLENTY } });
   const orgId = newOrgId();
   await db.org.create({ data: { id: orgId, slug: 'bench', name: 'Bench', planId: plan.id } });
   const keys = Array.from({ length: KEYS }, () => {

@@ -5,19 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
 import { closeDb, createDb } from '@tidegate/db';
+import { generousPlan } from '@tidegate/limits';
 import { startStack } from '@tidegate/local';
 import { Redis } from 'ioredis';
 
 const OPERATOR = { kind: 'operator' };
 const RUNNING_TIMEOUT_MS = 30_000;
-const ENDLESS = {
-  keys: 50,
-  requestsPerMonth: 1e9,
-  requestsPerMinute: 1e6,
-  requestsAtOnce: 10_000,
-  tokensPerMonth: 9e12,
-  images: true,
-};
 /** The highest limits that the contract allows a key. */
 const KEY = { name: 'Bench', requestsPerMinute: 6000, requestsAtOnce: 256 };
 const MODEL = { name: 'tide', kind: 'text', mode: 'always_on', contextTokens: 100_000 };
@@ -42,7 +35,7 @@ export async function startBench(env = {}, scale = {}, options = {}) {
   const db = createDb(stack.info.postgres);
   const secretKey = Buffer.from(vars.SECRET_KEY, 'base64');
   const control = createControl({ db, limiter, runner, secretKey, now: Date.now });
-  must(await control.setPlan(OPERATOR, { name: 'Bench', ...ENDLESS }));
+  must(await control.setPlan(OPERATOR, { name: 'Bench', ...generousPlan() }));
 
   return {
     stack,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Control } from '@tidegate/control';
+import { generousPlan } from '@tidegate/limits';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually, startUpstream } from '@tidegate/testing';
 import { must, OPERATOR, openControl } from '../support/control.ts';
@@ -93,8 +94,7 @@ export function useWorld(): () => World {
 }
 
 async function newOrg(control: Control, name: string, tokensPerMonth: number): Promise<string> {
-  const limits = { keys: 50, requestsPerMonth: 100_000, requestsPerMinute: 100_000, requestsAtOnce: 100 };
-  must(await control.setPlan(OPERATOR, { name, ...limits, tokensPerMonth, images: true }));
+  must(await control.setPlan(OPERATOR, { name, ...generousPlan(), tokensPerMonth }));
   return must(await control.createOrg(OPERATOR, { name, plan: name })).slug;
 }
 

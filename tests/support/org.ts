@@ -1,4 +1,5 @@
 import { randomBase62 } from '@tidegate/contracts';
+import { generousPlan } from '@tidegate/limits';
 import OpenAI from 'openai';
 import { controlOf, must, OPERATOR, type Reachable } from './control.ts';
 
@@ -14,14 +15,15 @@ export interface PlanLimits {
 export async function newOrg(stack: Reachable, limits: PlanLimits = {}): Promise<string> {
   const name = `Org ${randomBase62(8)}`;
   const control = controlOf(stack);
+  const plan = generousPlan();
   must(
     await control.setPlan(OPERATOR, {
+      ...plan,
       name,
-      keys: 50,
-      requestsPerMonth: limits.requestsMonth ?? 1_000_000,
-      requestsPerMinute: limits.requestsMinute ?? 100_000,
-      requestsAtOnce: limits.requestsAtOnce ?? 10_000,
-      tokensPerMonth: limits.tokensMonth ?? 1_000_000_000,
+      requestsPerMonth: limits.requestsMonth ?? plan.requestsPerMonth,
+      requestsPerMinute: limits.requestsMinute ?? plan.requestsPerMinute,
+      requestsAtOnce: limits.requestsAtOnce ?? plan.requestsAtOnce,
+      tokensPerMonth: limits.tokensMonth ?? plan.tokensPerMonth,
       images: limits.images ?? false,
     }),
   );

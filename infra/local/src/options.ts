@@ -32,7 +32,7 @@ export interface StackOptions {
   readonly redisAppendfsync?: 'always' | 'everysec';
   /** The checkout whose programs to run. Default: the one that contains this file. */
   readonly root?: string;
-  /** How long a process may take to end before it is killed. Default: 10 to 15 s, by service. */
+  /** How long a process may take to end before it is killed. Default: 5 to 10 s, by service. */
   readonly stopTimeoutMs?: number;
   /** Aborts a start that is under way. */
   readonly signal?: AbortSignal;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { filesOf, makeFolder } from './files.ts';
+import { processOf } from './process/process.ts';
 import { Supervised } from './process/supervised.ts';
 import { planPrometheus } from './prometheus.ts';
 
@@ -51,10 +52,11 @@ it('runs the Prometheus on PATH with every process of the stack and the alert ru
       { job_name: 'tidegate-runner', static_configs: [{ targets: ['127.0.0.1:13'] }] },
     ],
   });
-  const process_ = new Supervised(
-    { ...prometheus.spec, cwd: folder },
-    { died: () => {}, ready: () => {}, spawned: () => {} },
-  );
+  const process_ = new Supervised(processOf({ ...prometheus.spec, cwd: folder }), {
+    died: () => {},
+    ready: () => {},
+    spawned: () => {},
+  });
   await process_.start();
   expect((await fetch(`${prometheus.url}/-/ready`)).status).toBe(200);
   await process_.stop();

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { findOrUnpack, freePort, isFree } from '@tidegate/embedded';
 import { makeFolder, writeWhole } from './files.ts';
-import { answersOk, type ProcessSpec } from './process/supervised.ts';
+import { answersOk, type ProcessSpec } from './process/process.ts';
 import { adminAddress, inherited, type Layout, type ServiceName } from './services.ts';
 
 const PROGRAM = { name: 'prometheus', package: 'prometheus' };

@@ -19,8 +19,16 @@ export interface Secrets {
   readonly databasePasswords: Readonly<Record<DatabaseService, string>>;
   /** With which the operator and services log in to the stack's own Redis. */
   readonly redisPasswords: Readonly<Record<RedisUser, string>>;
-  /** The demo organization and its key value. Null until they are created. */
-  readonly demo: { readonly org: string; readonly apiKey: string } | null;
+  /** The demo organization. Null until it is created. */
+  readonly demo: Demo | null;
+}
+
+export interface Demo {
+  readonly org: string;
+  /** Its key's value. */
+  readonly apiKey: string;
+  /** The URLs and commands that its models were given. Not set until all of them are published. */
+  readonly standins?: readonly string[] | undefined;
 }
 
 export function loadSecrets({ secrets }: Files): Secrets {
@@ -45,7 +53,7 @@ const newSecret = (): string => randomBytes(32).toString('base64url');
 const newSecrets = <Name extends string>(names: readonly Name[]) =>
   Object.fromEntries(names.map((name) => [name, newSecret()])) as Record<Name, string>;
 
-export function rememberDemo(files: Files, demo: NonNullable<Secrets['demo']>): Secrets {
+export function rememberDemo(files: Files, demo: Demo): Secrets {
   const secrets = { ...loadSecrets(files), demo };
   writeJson(files.secrets, secrets);
   return secrets;

@@ -47,6 +47,8 @@ export interface ServiceKind {
   /** The arguments after `node`. Paths are relative to the checkout's root. */
   readonly args: (instance: Instance, layout: Layout) => string[];
   readonly env: (instance: Instance, layout: Layout) => Record<string, string>;
+  /** The secrets that it may have from the launcher's environment. */
+  readonly secrets: readonly string[];
   /** Started last, when the models are up. */
   readonly faces: boolean;
   /** How long a process may take to stop. */
@@ -54,7 +56,27 @@ export interface ServiceKind {
 }
 
 const HOST = '127.0.0.1';
-/** How long a gateway may finish its answers when the stack stops. */
+/** What collectors of traces ask for. */
+const TRACING_SECRETS = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'];
+/** The variables of all programs that hold a secret or a login. Each has a form with _FILE, too. */
+const SECRETS = new Set([
+  ...TRACING_SECRETS,
+  'AUTH_SECRET',
+  'AUTH_SECRET_PREVIOUS',
+  'BOOTSTRAP_PASSWORD',
+  'DATABASE_URL',
+  'OIDC_CLIENT_SECRET',
+  'REDIS_URL',
+  'SECRET_KEY',
+  'SECRET_KEY_PREVIOUS',
+  'SERVICE_DATABASE_PASSWORDS',
+  'SERVICE_TOKEN',
+  'SERVICE_TOKENS',
+]);
+/**
+ * How long a gateway may finish its answers when the stack stops. Then it is killed, and the next
+ * start settles what it left. A gateway that someone else ends takes the time that any gateway has.
+ */
 const DRAIN_MS = 5_000;
 const STOP_TIMEOUT_MS = 10_000;
 /**
@@ -92,13 +114,12 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_PORT: String(port),
       DATABASE_URL: stores.databaseUrlFor('runner'),
       RUNNER_STATE_DIR: files.runner,
-      // Nothing may outlive the stack.
-      RUNNER_STOP_MODELS_ON_EXIT: 'true',
       RUNNER_MODEL_LOGS: 'true',
       SECRET_KEY: secrets.secretKey,
       SERVICE_TOKENS: tokensOf(secrets),
       ...models.settings,
     }),
+    secrets: [...TRACING_SECRETS, 'SECRET_KEY_PREVIOUS'],
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
@@ -113,6 +134,7 @@ const SERVICES: readonly ServiceKind[] = [
       REDIS_URL: stores.redisUrlFor('limiter'),
       SERVICE_TOKENS: tokensOf(secrets),
     }),
+    secrets: TRACING_SECRETS,
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
@@ -125,6 +147,7 @@ const SERVICES: readonly ServiceKind[] = [
       LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
       SERVICE_TOKEN: layout.secrets.serviceTokens.metering,
     }),
+    secrets: TRACING_SECRETS,
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
@@ -138,10 +161,10 @@ const SERVICES: readonly ServiceKind[] = [
       LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
       RUNNER_ADDRESS: anyOf(layout, 'runner'),
       SERVICE_TOKEN: layout.secrets.serviceTokens.gateway,
-      SHUTDOWN_TIMEOUT_MS: String(DRAIN_MS),
     }),
+    secrets: TRACING_SECRETS,
     faces: true,
-    stopTimeoutMs: DRAIN_MS + STOP_TIMEOUT_MS,
+    stopTimeoutMs: DRAIN_MS,
   },
   {
     name: 'console',
@@ -159,6 +182,7 @@ const SERVICES: readonly ServiceKind[] = [
       SECRET_KEY: layout.secrets.secretKey,
       SERVICE_TOKEN: layout.secrets.serviceTokens.console,
     }),
+    secrets: ['AUTH_SECRET_PREVIOUS', 'OIDC_CLIENT_SECRET'],
     faces: true,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
@@ -224,26 +248,32 @@ export const metricsUrl = (instance: Instance): string => adminUrl(instance, 'me
 
 /** The variables of one process: the common ones and its own. */
 export function environmentOf(kind: ServiceKind, instance: Instance, layout: Layout): Record<string, string> {
-  const own = kind.env(instance, layout);
-  const inFiles = new Set(Object.keys(own).map((name) => `${name}_FILE`));
-  const outer = Object.entries(inherited()).filter(([name]) => !inFiles.has(name));
   return {
-    ...Object.fromEntries(outer),
+    ...inherited(process.env, kind.secrets),
     NODE_ENV: 'production',
     ADMIN_HOST: HOST,
     ADMIN_PORT: String(instance.adminPort),
-    ...own,
+    ...kind.env(instance, layout),
   };
 }
 
 /**
- * This process's environment, without the variables of the tools that started it and without other
- * installations' certificates. Models may need theirs (CUDA_VISIBLE_DEVICES, HF_HOME, ...).
+ * This process's environment, without the variables of the tools that started it, without other
+ * installations' certificates, and with no other secrets of the product than these. Models may need
+ * the rest (CUDA_VISIBLE_DEVICES, HF_HOME, ...).
  */
-export function inherited(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
-  const entries = Object.entries(env).filter(
-    (entry): entry is [string, string] =>
-      entry[1] !== undefined && !/^(npm_|JEST_|NODE_OPTIONS$|TIDEGATE_TEST_|GRPC_TLS_)/.test(entry[0]),
-  );
+export function inherited(
+  env: NodeJS.ProcessEnv = process.env,
+  secrets: readonly string[] = [],
+): Record<string, string> {
+  const entries = Object.entries(env).filter((entry): entry is [string, string] => {
+    const [name, value] = entry;
+    const plain = name.replace(/_FILE$/, '');
+    return (
+      value !== undefined &&
+      !/^(npm_|JEST_|NODE_OPTIONS$|TIDEGATE_TEST_|GRPC_TLS_)/.test(name) &&
+      (!SECRETS.has(plain) || secrets.includes(plain))
+    );
+  });
   return Object.fromEntries(entries);
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
 import { freePort } from '@tidegate/embedded';
-import { identify, isAlive, type KnownProcess } from '@tidegate/processes';
+import { identify, isAlive, type KnownProcess, signal } from '@tidegate/processes';
 import { createRedisConnection } from '@tidegate/redis';
 import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { filesOf } from './files.ts';
@@ -39,8 +39,11 @@ if (GATEWAY_PORT) serve(GATEWAY_PORT);
 let folders: string[] = [];
 let stacks: Stack[] = [];
 let databases: TestPostgres[] = [];
+let models: KnownProcess[] = [];
 
 afterEach(async () => {
+  for (const { pid } of models.filter(isAlive)) signal(pid, 'SIGKILL');
+  models = [];
   await Promise.all(stacks.map((stack) => stack.stop()));
   await Promise.all(databases.map((database) => database.drop()));
   for (const folder of folders) {
@@ -99,6 +102,16 @@ const start = async (options: StackOptions = {}): Promise<Stack> =>
 const readInfo = (stack: Stack) => JSON.parse(readFileSync(join(stack.dataDir, 'stack.json'), 'utf8'));
 const processes = (stack: Stack) =>
   JSON.parse(readFileSync(join(stack.dataDir, 'processes.json'), 'utf8')) as KnownProcess[];
+
+/** Starts a process that leads its group, as models' processes do. It heeds SIGTERM as told. */
+async function startModel(onTerm: string): Promise<KnownProcess> {
+  const script = `process.on('SIGTERM', () => {${onTerm}}); setInterval(() => {}, 1000); console.log('up')`;
+  const child = spawn(process.execPath, ['-e', script], { detached: true });
+  await once(child.stdout, 'data');
+  const known = identify(child.pid ?? 0) as KnownProcess;
+  models.push(known);
+  return known;
+}
 
 /** Logs in to both stores, and returns the users' names. */
 async function whoIsIn(urls: { readonly DATABASE_URL: string; readonly REDIS_URL: string }) {
@@ -168,9 +181,23 @@ describe('the local stack', () => {
     expect(env2.LOG_LEVEL).toBe('error');
     expect(env.LIMITER_ADDRESSES).toMatch(/^127\.0\.0\.1:\d+,127\.0\.0\.1:\d+$/);
     expect(env.LOG_LEVEL).toBe('warn');
-    expect(env.DATABASE_URL).toBe(process.env.DATABASE_URL);
-    expect(env.REDIS_URL).toBe(process.env.REDIS_URL);
+    expect(env.DATABASE_URL).toBeUndefined();
+    expect(env.REDIS_URL).toBeUndefined();
   });
+
+  it.each([undefined, '900000'])(
+    'lets a gateway that someone else ends finish its answers for as long as a gateway may: %s',
+    async (outer) => {
+      if (outer) process.env.SHUTDOWN_TIMEOUT_MS = outer;
+      try {
+        const stack = await start();
+        const env = (await (await fetch(stack.info.gateway)).json()) as Record<string, string>;
+        expect(env.SHUTDOWN_TIMEOUT_MS).toBe(outer);
+      } finally {
+        delete process.env.SHUTDOWN_TIMEOUT_MS;
+      }
+    },
+  );
 
   it('gives each service its own login to the stores, with passwords in private files', async () => {
     const stack = await startWhole();
@@ -248,19 +275,28 @@ describe('the local stack', () => {
     expect(() => readInfo(stack)).toThrow(/ENOENT/);
   });
 
-  it('ends the models of a runner that could not end them itself', async () => {
+  it('leaves models running when only their runner is told to end', async () => {
     const stack = await start();
-    const model = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
-    const known = identify(model.pid ?? 0) as KnownProcess;
-    const note = (name: string, identity: string) =>
-      writeFileSync(join(stack.dataDir, 'runner', name), JSON.stringify({ ...known, identity }));
-    note('mdl_b.json', 'another time');
+    const { health = '' } = stack.info.services.find(({ name }) => name === 'runner') ?? {};
+    const env = (await (await fetch(health)).json()) as Record<string, string>;
+    expect(env.RUNNER_STOP_MODELS_ON_EXIT).toBeUndefined();
+  });
+
+  it('ends models itself when it stops: asks them first, and those that do not hear it are killed', async () => {
+    const stack = await start({ stopTimeoutMs: 1_000 });
+    const asked = join(stack.dataDir, 'asked');
+    const polite = await startModel(`require('fs').writeFileSync('${asked}', 'yes'); process.exit()`);
+    const [deaf, other] = [await startModel(''), await startModel('')];
+    const runner = join(stack.dataDir, 'runner');
+    mkdirSync(join(runner, 'pools/gpu'), { recursive: true });
+    const note = (name: string, known: KnownProcess) =>
+      writeFileSync(join(runner, name), JSON.stringify(known));
+    note('mdl_a.json', polite);
+    note('pools/gpu/mdl_b.json', deaf);
+    note('mdl_c.json', { ...other, identity: 'another time' });
     await stack.stop();
-    expect(isAlive(known)).toBe(true);
-    const again = await start({ dataDir: stack.dataDir });
-    note('mdl_a.json', known.identity);
-    await again.stop();
-    await eventually(() => !isAlive(known));
+    expect(readFileSync(asked, 'utf8')).toBe('yes');
+    expect([polite, deaf, other].map(isAlive)).toEqual([false, false, true]);
   });
 
   it('refuses a second start on the same data, and allows one after the first has stopped', async () => {

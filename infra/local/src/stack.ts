@@ -5,7 +5,7 @@ import type { StackInfo } from './info.ts';
 import { closeModelsPlace } from './models-place.ts';
 import type { StackOptions } from './options.ts';
 import { takeLock } from './process/lock.ts';
-import { endAbandonedModels } from './process/models.ts';
+import { endModels } from './process/models.ts';
 import { Members } from './running.ts';
 import { describe, start } from './start.ts';
 
@@ -51,8 +51,8 @@ async function open(files: Files, options: StackOptions): Promise<Stack> {
   const members = new Members(files, options.report ?? {});
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
-    stopped ??= members.stop().finally(() => {
-      endAbandonedModels(files);
+    stopped ??= members.stop().finally(async () => {
+      await endModels(files, options.stopTimeoutMs);
       closeModelsPlace(files);
       release();
     });

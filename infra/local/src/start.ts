@@ -1,18 +1,19 @@
 import { join } from 'node:path';
 import { closeDb, createDb, type Db, loginUrl, makeLogins, migrate } from '@tidegate/db';
-import { DEMO_MODELS, planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
-import { demoModelsSettled, seedDemo } from './demo/seed.ts';
+import { planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
+import { demoModelsSettled, type SeededDemo, seedDemo } from './demo/seed.ts';
 import { StackError } from './errors.ts';
 import { type Files, makeFolder, ROOT, wipe, writeJson } from './files.ts';
 import type { CtlEnv, StackInfo } from './info.ts';
 import { type ModelsPlace, openModelsPlace } from './models-place.ts';
 import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
-import { endAbandonedModels } from './process/models.ts';
-import { answersOk, Supervised } from './process/supervised.ts';
+import { endModels } from './process/models.ts';
+import { answersOk, type ProcessSpec, processOf } from './process/process.ts';
+import { Supervised } from './process/supervised.ts';
 import { planPrometheus } from './prometheus.ts';
 import type { Members } from './running.ts';
-import { loadSecrets, type Secrets } from './secrets.ts';
+import { loadSecrets } from './secrets.ts';
 import {
   addressesOf,
   adminUrl,
@@ -29,9 +30,8 @@ import {
   servicesOf,
 } from './services.ts';
 import { checkDatabaseUrl, checkRedisUrl, type GivenStores, givenStores } from './stores/given.ts';
-import type { KeeperEvents, StoreKeeper } from './stores/keeper.ts';
 import { redisUrlOf } from './stores/redis-users.ts';
-import { openPostgres, openRedis } from './stores/stores.ts';
+import { planPostgres, planRedis, type Store } from './stores/stores.ts';
 
 const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
 
@@ -39,6 +39,8 @@ const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
 export interface Started {
   readonly layout: Layout;
   readonly demo: boolean;
+  /** The demo's models that stand-ins serve. */
+  readonly models: readonly string[];
   /** Where Prometheus is. Null: it was not asked for, or there is none. */
   readonly prometheus: string | null;
 }
@@ -59,7 +61,7 @@ export async function start(files: Files, members: Members, options: StackOption
   const root = options.root ?? ROOT;
   const kinds = servicesOf(root).filter(({ name }) => name !== 'console' || options.console !== false);
   await endLeftovers(files);
-  if (options.fresh) forget(context);
+  if (options.fresh) await forget(context);
   for (const folder of [files.logs, files.runner]) makeFolder(folder);
   const ports = options.ports === 'random' ? {} : { ...DEFAULT_PORTS, ...options.ports };
   const instances = await planInstances(kinds, options.scale ?? {}, ports);
@@ -68,28 +70,29 @@ export async function start(files: Files, members: Members, options: StackOption
   const db = createDb(stores.databaseUrl, { maxConnections: 2 });
   try {
     const demo = options.demo ?? true;
-    const standins = demo ? await planStandins() : [];
-    const models = openModelsPlace({ root, files, demo });
-    if (models.warning) options.report?.warned?.(models.warning);
-    const secrets = await prepareDatabase(context, models, stores.databaseUrl, db, standins);
-    const layout: Layout = { root, files, models, secrets, instances, stores };
+    const planned = demo ? await planStandins() : [];
+    const place = openModelsPlace({ root, files, demo });
+    if (place.warning) options.report?.warned?.(place.warning);
+    const { secrets, models } = await prepareDatabase(context, place, stores.databaseUrl, db, planned);
+    const layout: Layout = { root, files, models: place, secrets, instances, stores };
+    const standins = planned.filter(({ model }) => models.includes(model.name));
     await startServices(context, kinds, layout, standins, db);
     writeJson(files.env, ctlEnv(layout));
     const prometheus = options.observe ? await startPrometheus(context, layout) : null;
-    return { layout, demo, prometheus };
+    return { layout, demo, models, prometheus };
   } finally {
     await closeDb(db);
   }
 }
 
-function forget({ files, given }: Context): void {
+async function forget({ files, given, options }: Context): Promise<void> {
   if (given.databaseUrl || given.redisUrl) {
     throw new StackError('--fresh deletes only data in the stores that the local stack starts.', {
       hint: 'Empty your own database and Redis yourself, or unset DATABASE_URL and REDIS_URL.',
     });
   }
   // This deletes their records, too. Nobody would find them afterwards.
-  endAbandonedModels(files);
+  await endModels(files, options.stopTimeoutMs);
   wipe(files);
 }
 
@@ -102,12 +105,12 @@ async function openStores(context: Context): Promise<Stores> {
   const { databaseUrl: database, redisUrl: redis } = given;
   if (database) await checkGivenDatabase(context, database);
   if (redis) await checkGivenRedis(context, redis);
-  const databaseUrl = database || (await openOwn(context, 'Postgres', 'embedded', openPostgres));
+  const databaseUrl = database || (await openOwn(context, 'Postgres', 'embedded', planPostgres));
   const { databasePasswords, redisPasswords } = loadSecrets(files);
   const redisUrl =
     redis ||
-    (await openOwn(context, 'Redis', 'append-only file', (_files, events) =>
-      openRedis(files, events, redisPasswords, options.redisAppendfsync),
+    (await openOwn(context, 'Redis', 'append-only file', () =>
+      planRedis(files, redisPasswords, options.redisAppendfsync),
     ));
   return {
     databaseUrl,
@@ -136,13 +139,15 @@ function openOwn(
   { files, members, phase }: Context,
   title: string,
   detail: string,
-  open: (files: Files, events: KeeperEvents) => Promise<StoreKeeper>,
+  plan: (files: Files) => Promise<Store>,
 ): Promise<string> {
   return phase(title, async (note) => {
-    const keeper = await open(files, members.events);
-    await members.addStage([keeper]);
+    const store = await plan(files);
+    const supervised = new Supervised(store, members.events);
+    await members.addStage([supervised]);
+    await supervised.start();
     note(detail);
-    return keeper.url;
+    return store.url;
   });
 }
 
@@ -152,13 +157,14 @@ function prepareDatabase(
   url: string,
   db: Db,
   standins: readonly StandinPlan[],
-): Promise<Secrets> {
+): Promise<SeededDemo> {
   return phase('database', async (note) => {
     members.assertWanted();
     const applied = await migrate(url);
     if (!given.databaseUrl) await makeLogins(url, loadSecrets(files).databasePasswords);
     note(applied.length > 0 ? 'migrated' : 'up to date');
-    return (options.demo ?? true) ? seedDemo(db, files, standins, place) : loadSecrets(files);
+    if (options.demo ?? true) return seedDemo(db, files, standins, place);
+    return { secrets: loadSecrets(files), models: [] };
   });
 }
 
@@ -170,12 +176,12 @@ async function startServices(
   standins: readonly StandinPlan[],
   db: Db,
 ): Promise<void> {
-  const create = (spec: ConstructorParameters<typeof Supervised>[0]) => new Supervised(spec, members.events);
+  const create = (spec: ProcessSpec) => new Supervised(processOf(spec), members.events);
   const models = standins.map((plan) => create(standinProcess(plan, layout.root, files)));
   const processesOf = (kind: ServiceKind) =>
     layout.instances
       .filter(({ service }) => service === kind.name)
-      .map((instance) => create(processOf(kind, instance, layout, options)));
+      .map((instance) => create(specOf(kind, instance, layout, options)));
   const behind = kinds.filter(({ faces }) => !faces).map(processesOf);
   const faces = kinds.filter(({ faces }) => faces).flatMap(processesOf);
 
@@ -183,7 +189,8 @@ async function startServices(
     for (const stage of [models, ...behind]) await members.addStage(stage);
     await Promise.all([...models, ...behind.flat()].map((process) => process.start()));
     const { demo } = layout.secrets;
-    if (standins.length > 0 && demo) await demoModelsSettled(db, demo.org);
+    const names = standins.map(({ model }) => model.name);
+    if (names.length > 0 && demo) await demoModelsSettled(db, demo.org, names);
     await members.addStage(faces);
     await Promise.all(faces.map((process) => process.start()));
     members.assertWanted();
@@ -198,19 +205,14 @@ async function startPrometheus({ members, options, phase }: Context, layout: Lay
       options.report?.warned?.(`--observe: ${error.message}`);
     });
     if (!prometheus) return null;
-    const supervised = new Supervised(prometheus.spec, members.events);
+    const supervised = new Supervised(processOf(prometheus.spec), members.events);
     await members.addStage([supervised]);
     await supervised.start();
     return prometheus.url;
   });
 }
 
-function processOf(
-  kind: ServiceKind,
-  instance: Instance,
-  layout: Layout,
-  { env, stopTimeoutMs }: StackOptions,
-) {
+function specOf(kind: ServiceKind, instance: Instance, layout: Layout, { env, stopTimeoutMs }: StackOptions) {
   return {
     name: instance.name,
     command: process.execPath,
@@ -233,7 +235,7 @@ const ctlEnv = (layout: Layout): CtlEnv => ({
 });
 
 /** The current state of the stack. */
-export function describe({ layout, demo, prometheus }: Started, members: Members): StackInfo {
+export function describe({ layout, demo, models, prometheus }: Started, members: Members): StackInfo {
   const { instances, secrets } = layout;
   const gateways = instances.filter(({ service }) => service === 'gateway').map(gatewayUrl);
   const site = instances.find(({ service }) => service === 'console');
@@ -244,7 +246,7 @@ export function describe({ layout, demo, prometheus }: Started, members: Members
     owner: demo ? secrets.owner : null,
     org: (demo && secrets.demo?.org) || null,
     apiKey: (demo && secrets.demo?.apiKey) || null,
-    models: demo ? DEMO_MODELS.map(({ name }) => name) : [],
+    models,
     prometheus,
     redis: layout.stores.redisUrl,
     postgres: layout.stores.databaseUrl,

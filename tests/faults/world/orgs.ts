@@ -1,5 +1,6 @@
 import { orgTagOf, randomBase62 } from '@tidegate/contracts';
 import type { Result } from '@tidegate/control';
+import { generousPlan } from '@tidegate/limits';
 import { eventually } from '@tidegate/testing';
 import type { Key, KeyWish, Limits, Org, OrgWish } from './org.ts';
 import type { World } from './world.ts';
@@ -26,7 +27,7 @@ const WITHOUT_LIMITS: Limits = {
 export async function makeOrg(world: World, { keys, models, ...wish }: OrgWish): Promise<Org> {
   const name = `Org ${randomBase62(8)}`;
   const limits = { ...WITHOUT_LIMITS, ...wish };
-  must(await world.control.setPlan(OPERATOR, { name, keys: 50, images: false, ...planOf(limits) }));
+  must(await world.control.setPlan(OPERATOR, { name, ...generousPlan(), ...planOf(limits) }));
   const { id, slug } = must(await world.control.createOrg(OPERATOR, { name, plan: name }));
   const org: Org = { id, slug, tag: orgTagOf(id), most: limits, listings: 0, keys: [], models: new Map() };
   world.caps.set(id, limits.atOnce);

@@ -1,5 +1,6 @@
 import type { Control } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
+import { generousPlan } from '@tidegate/limits';
 import { eventually } from '@tidegate/testing';
 import { must, OPERATOR, openControl, type Reachable } from '../../support/control.ts';
 
@@ -37,15 +38,7 @@ export class World {
   }
 
   async setUp(): Promise<void> {
-    const plan = {
-      name: 'Hostile',
-      keys: 50,
-      images: false,
-      requestsAtOnce: SLOTS,
-      requestsPerMinute: 1_000_000,
-      requestsPerMonth: 1_000_000_000,
-      tokensPerMonth: 1_000_000_000_000,
-    };
+    const plan = { ...generousPlan(), name: 'Hostile', requestsAtOnce: SLOTS };
     must(await this.#control.setPlan(OPERATOR, plan));
     this.org = must(await this.#control.createOrg(OPERATOR, { name: 'Hostile', plan: plan.name })).slug;
     for (let i = 0; i < SLOTS; i++) {

@@ -9,6 +9,7 @@ import {
   parseApiKey,
 } from '@tidegate/contracts';
 import { createDb, type Db } from '@tidegate/db';
+import { generousPlan } from '@tidegate/limits';
 import type { RedisClient } from '@tidegate/redis';
 import { createLogger, createMetrics } from '@tidegate/runtime';
 import { PATIENT_DB } from '@tidegate/testing';
@@ -20,21 +21,8 @@ import { type Shards, shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 
-export interface PlanLimits {
-  readonly images: boolean;
-  readonly requestsPerMinute: number;
-  readonly requestsAtOnce: number;
-  readonly requestsPerMonth: number;
-  readonly tokensPerMonth: number;
-}
-
-export const ROOMY_PLAN: PlanLimits = {
-  images: true,
-  requestsPerMinute: 100_000,
-  requestsAtOnce: 100_000,
-  requestsPerMonth: 1_000_000_000,
-  tokensPerMonth: 1_000_000_000_000,
-};
+export const ROOMY_PLAN = generousPlan();
+export type PlanLimits = Readonly<typeof ROOMY_PLAN>;
 
 export interface KeyLimits {
   readonly requestsPerMinute: number;
@@ -65,7 +53,7 @@ export async function makeOrg(db: Db, limits: Partial<PlanLimits> = {}): Promise
   const orgId = newOrgId();
   const plan = { ...ROOMY_PLAN, ...limits };
   await db.plan.create({
-    data: { id: planId, name: planId, position: 9, keys: 50, ...plan },
+    data: { id: planId, name: planId, position: 9, ...plan },
   });
   await db.org.create({ data: { id: orgId, slug: orgId.toLowerCase(), name: orgId, planId } });
   return orgId;

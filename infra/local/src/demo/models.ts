@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { freePort } from '@tidegate/embedded';
 import { type Files, STANDIN } from '../files.ts';
 import type { ModelsPlace } from '../models-place.ts';
-import type { ProcessSpec } from '../process/supervised.ts';
-import { answersOk } from '../process/supervised.ts';
+import { answersOk, type ProcessSpec } from '../process/process.ts';
 import { inherited } from '../services.ts';
 
 const HOST = '127.0.0.1';
@@ -58,7 +57,12 @@ const standinFlags = ({ name, kind }: DemoModel): string[] => [
 
 export type DemoPublication = DemoModel & { readonly contextTokens: number } & (
     | { readonly urls: string[]; readonly command?: undefined }
-    | { readonly command: string; readonly healthPath: string; readonly sleepAfterS: number }
+    | {
+        readonly urls?: undefined;
+        readonly command: string;
+        readonly healthPath: string;
+        readonly sleepAfterS: number;
+      }
   );
 
 /**

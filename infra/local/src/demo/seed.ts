@@ -4,7 +4,7 @@ import { until } from '@tidegate/processes';
 import { StackError } from '../errors.ts';
 import type { Files } from '../files.ts';
 import type { ModelsPlace } from '../models-place.ts';
-import { loadSecrets, rememberDemo, type Secrets } from '../secrets.ts';
+import { type Demo, loadSecrets, rememberDemo, type Secrets } from '../secrets.ts';
 import { DEMO_MODELS, type DemoPublication, publication, type StandinPlan } from './models.ts';
 
 const ORG_NAME = 'Demo';
@@ -19,16 +19,23 @@ const OPERATOR: Actor = { kind: 'operator' };
  */
 const notYet = () => Promise.reject(new Error('the services have not started yet'));
 
+export interface SeededDemo {
+  readonly secrets: Secrets;
+  /** The names of the models that stand-ins serve. */
+  readonly models: readonly string[];
+}
+
 /**
- * Creates the demo organization with its owner, key and models, or completes it. What exists stays
- * as it is, except for the addresses of the stand-ins.
+ * Creates the demo organization with its owner, key and models, or completes it. Later it only
+ * gives models the new address of their stand-in. Those that the user has deleted or pointed
+ * elsewhere stay as they are.
  */
 export async function seedDemo(
   db: Db,
   files: Files,
   plans: readonly StandinPlan[],
   place: ModelsPlace,
-): Promise<Secrets> {
+): Promise<SeededDemo> {
   const secrets = loadSecrets(files);
   const control = createControl({
     db,
@@ -54,25 +61,40 @@ export async function seedDemo(
   const orgs = must(await control.listOrgs(OPERATOR));
   const known = orgs.some(({ slug }) => slug === secrets.demo?.org);
   const demo = known && secrets.demo ? secrets.demo : await createDemo(control, secrets);
-  const seeded = rememberDemo(files, demo);
-  const published = must(await control.listModels(OPERATOR, { org: demo.org }));
-  for (const model of DEMO_MODELS) {
-    const settings = publication(model, plans, place);
-    const there = published.find(({ name }) => name === model.name);
-    if (there) await moveModel(db, there.id, settings);
+  const wanted = DEMO_MODELS.map((model) => publication(model, plans, place));
+  const standins = wanted.map(placeOf);
+  const before = demo.standins;
+  // If this start is interrupted, a model may have either place.
+  rememberDemo(files, before ? { ...demo, standins: [...before, ...standins] } : demo);
+  const published = await db.model.findMany({
+    where: { org: { slug: demo.org }, deletedAt: null },
+    select: { id: true, name: true, settings: true },
+  });
+  const models: string[] = [];
+  for (const settings of wanted) {
+    const there = published.find(({ name }) => name === settings.name);
+    if (before && !(there && before.includes(placeOf(there.settings as Place)))) continue;
+    if (there) await moveModel(db, there, settings);
     else must(await control.publishModel(OPERATOR, { org: demo.org, ...settings }));
+    models.push(settings.name);
   }
-  return seeded;
+  return { secrets: rememberDemo(files, { ...demo, standins }), models };
 }
 
+/** What settings say of where a model runs. */
+type Place = Partial<Pick<DemoPublication, 'urls' | 'command'>>;
+
+const placeOf = ({ urls = [], command }: Place): string => command ?? urls.join(',');
+
 /** Updates where a model runs, which changes with each start. There is no runner to tell yet. */
-async function moveModel(db: Db, id: string, where: DemoPublication): Promise<void> {
-  if (where.command !== undefined) {
-    const settings = { command: where.command, healthPath: where.healthPath };
-    await db.model.update({ where: { id }, data: { settings } });
-    return;
-  }
-  await db.model.update({ where: { id }, data: { settings: { urls: where.urls } } });
+async function moveModel(
+  db: Db,
+  { id, settings }: { readonly id: string; readonly settings: unknown },
+  { urls, command }: DemoPublication,
+): Promise<void> {
+  const moved = { ...(settings as object), ...(urls ? { urls } : { command }) };
+  await db.model.update({ where: { id }, data: { settings: moved } });
+  if (!urls) return;
   await db.model.updateMany({
     where: { id, condition: { in: ['running', 'failed'] } },
     data: { condition: 'starting', conditionReason: null },
@@ -80,13 +102,19 @@ async function moveModel(db: Db, id: string, where: DemoPublication): Promise<vo
 }
 
 /**
- * Waits until no always-on demo model is starting.
+ * Waits until none of the demo's models that are always on is starting.
  * @throws StackError when one does not start in time
  */
-export async function demoModelsSettled(db: Db, org: string): Promise<void> {
+export async function demoModelsSettled(db: Db, org: string, models: readonly string[]): Promise<void> {
   const starting = () =>
     db.model.findMany({
-      where: { org: { slug: org }, deletedAt: null, mode: 'always_on', condition: 'starting' },
+      where: {
+        org: { slug: org },
+        name: { in: [...models] },
+        deletedAt: null,
+        mode: 'always_on',
+        condition: 'starting',
+      },
     });
   const settled = await until(async () => (await starting()).length === 0, { timeoutMs: SETTLE_TIMEOUT_MS });
   if (settled) return;
@@ -96,7 +124,7 @@ export async function demoModelsSettled(db: Db, org: string): Promise<void> {
   });
 }
 
-async function createDemo(control: Control, secrets: Secrets): Promise<NonNullable<Secrets['demo']>> {
+async function createDemo(control: Control, secrets: Secrets): Promise<Demo> {
   const { slug: org } = must(await control.createOrg(OPERATOR, { name: ORG_NAME, plan: PLAN }));
   const { email, password } = secrets.owner;
   const owner = await control.addMember(OPERATOR, { org, role: 'owner', email, password });

@@ -1,25 +1,35 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive, type KnownProcess, signal } from '@tidegate/processes';
-import { type Files, readJson } from '../files.ts';
+import { endGroup, type KnownProcess } from '@tidegate/processes';
+import { type Files, readJson, removeFile } from '../files.ts';
+
+const STOP_GRACE_MS = 5_000;
+const KILL_GRACE_MS = 5_000;
 
 /**
- * Ends the models whose runner could not end them, because it died or was killed.
+ * Ends the models' processes once no runner is left. A runner leaves them to the next one, whoever
+ * ended it, so only the stack knows that there will be none.
  *
- * The runner describes each of them in a file of its state folder. The process leads its group.
+ * The runner describes each of them in a file of its state folder. The process leads its group. The
+ * record of one that cannot be ended stays for the next runner.
  */
-export function endAbandonedModels({ runner }: Files): void {
-  for (const name of namesIn(runner)) {
-    const model = readJson(join(runner, name)) as Partial<KnownProcess> | null;
-    if (typeof model?.pid !== 'number' || typeof model.identity !== 'string') continue;
-    const { pid, identity } = model;
-    if (isAlive({ pid, identity })) signal(pid, 'SIGKILL', { group: true });
-  }
+export async function endModels({ runner }: Files, stopGraceMs = STOP_GRACE_MS): Promise<void> {
+  await Promise.allSettled(
+    recordsIn(runner).map(async (file) => {
+      const model = readJson(file) as Partial<KnownProcess> | null;
+      if (typeof model?.pid !== 'number' || typeof model.identity !== 'string') return;
+      const { pid, identity } = model;
+      await endGroup({ pid, identity }, { stopGraceMs, killGraceMs: KILL_GRACE_MS });
+      removeFile(file);
+    }),
+  );
 }
 
-function namesIn(folder: string): string[] {
+/** Of all pools: those that have other names than `local` have folders of their own. */
+function recordsIn(folder: string): string[] {
   try {
-    return readdirSync(folder).filter((name) => name.endsWith('.json'));
+    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    return paths.filter((path) => path.endsWith('.json')).map((path) => join(folder, path));
   } catch {
     return [];
   }

@@ -1,106 +1,90 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
-import { type Command, diesWithParent, exitOf, signal, stopChild, until } from '@tidegate/processes';
+import { signal } from '@tidegate/processes';
 import { StackError } from '../errors.ts';
-import { keepOlder, tailOf } from '../files.ts';
-import { plainLog } from './log.ts';
 
-const READY_TIMEOUT_MS = 60_000;
-const READY_POLL_MS = 25;
 /**
- * How often a start is tried while the process ends before it is ready. A service may start faster
- * than what it depends on.
+ * How often a start is tried while the run ends before it is ready. A service may start faster than
+ * what it depends on.
  */
 const START_ATTEMPTS = 3;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
-/** A process that ran this long is restarted at once when it ends. */
-const STEADY_MS = 10_000;
-const LOG_LINES = 20;
 
-export interface ProcessSpec {
-  /** Unique in the stack: gateway, gateway-2, ... */
+/** One run of a process or a store, from its start to its end. */
+export interface Run {
+  /** Undefined: it could not be started. */
+  readonly pid: number | undefined;
+  /** Resolves to the way in which it ended. */
+  readonly exited: Promise<string>;
+  /** False: it ended first, or the time is up. */
+  ready(): Promise<boolean>;
+  /** Resolves when nothing of it is left. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** What can be supervised. */
+export interface Startable {
+  /** Unique in the stack: gateway, gateway-2, postgres, ... */
   readonly name: string;
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly logFile: string;
-  readonly ready: () => Promise<boolean>;
-  /** How long it may take to end after SIGTERM. Then it is killed. */
-  readonly stopTimeoutMs: number;
+  /** A run that was this long is started again at once when it ends. */
+  readonly steadyMs: number;
+  /** @throws EmbeddedError when a store does not start */
+  launch(): Promise<Run>;
+  /** Why it is not ready: it ended, or it is stuck. */
+  failure(stuck: boolean): StackError;
 }
 
 export interface SupervisedEvents {
-  /** The process ended unexpectedly. It is being restarted. */
+  /** It ended unexpectedly. It is being restarted. */
   died(name: string, how: string): void;
-  /** The process is ready, for the first time or again. */
+  /** It is ready, for the first time or again. */
   ready(name: string): void;
-  /** A new process has been started. */
+  /** A new run has begun. */
   spawned(name: string): void;
 }
 
-/**
- * Keeps a process running until it is stopped. It restarts the process whenever it dies and writes
- * its output to a log file. The process has its own group, so a terminal's Ctrl-C reaches only the
- * launcher. On Linux the system ends it when the launcher dies.
- */
+/** Keeps a process or a store running until it is stopped. Restarts it whenever it dies. */
 export class Supervised {
   readonly name: string;
-  readonly #spec: ProcessSpec;
+  readonly #spec: Startable;
   readonly #events: SupervisedEvents;
-  #command: Command | null = null;
-  #child: ChildProcess | null = null;
-  #exited: Promise<void> = Promise.resolve();
+  #run: Run | null = null;
+  #opening: Promise<Run> | null = null;
   #wanted = false;
   #wasReady = false;
   #startedAtMs = 0;
   #backoffMs = FIRST_BACKOFF_MS;
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(spec: ProcessSpec, events: SupervisedEvents) {
+  constructor(spec: Startable, events: SupervisedEvents) {
     this.name = spec.name;
     this.#spec = spec;
     this.#events = events;
-    keepOlder(spec.logFile);
   }
 
-  /** The pid of the current process. Null between two processes. */
+  /** The pid of the current run. Null between two runs. */
   get pid(): number | null {
-    return this.#child?.pid ?? null;
+    return this.#run?.pid ?? null;
   }
 
   /**
-   * Resolves when the process is ready.
+   * Resolves when it is ready.
    *
-   * @throws StackError with the end of its log when it does not become ready
+   * @throws StackError when it does not become ready, or is stopped before
    */
   async start(): Promise<void> {
     this.#wanted = true;
-    const { command, args, cwd, env } = this.#spec;
-    this.#command ??= await diesWithParent({ command, args, options: { cwd, env, detached: true } });
-    if (!this.#wanted) throw new StackError(`${this.name} was stopped while it started.`);
+    this.#wasReady = false;
     for (let attempt = 1; ; attempt++) {
-      this.#wasReady = false;
-      this.#spawn();
-      if (await this.#untilReady()) return;
+      if (await this.#bringUp()) return;
       if (!this.#wanted) throw new StackError(`${this.name} was stopped while it started.`);
-      if (this.#child !== null || attempt >= START_ATTEMPTS) break;
+      if (this.#run !== null || attempt >= START_ATTEMPTS) break;
     }
-    const stuck = this.#child !== null;
+    const stuck = this.#run !== null;
     await this.stop();
-    throw new StackError(
-      stuck
-        ? `${this.name} is not ready after ${READY_TIMEOUT_MS / 1000} s.`
-        : `${this.name} ended while starting.`,
-      {
-        output: plainLog(tailOf(this.#spec.logFile, LOG_LINES)),
-        hint: `All of its log: ${this.#spec.logFile}`,
-      },
-    );
+    throw this.#spec.failure(stuck);
   }
 
-  /** Sends a signal to the process alone. If that ends it, it is restarted. */
+  /** Sends a signal to its process alone. If that ends it, it is restarted. */
   kill(name: NodeJS.Signals): void {
     if (this.pid !== null) signal(this.pid, name);
   }
@@ -110,62 +94,45 @@ export class Supervised {
     await this.start();
   }
 
-  /** Ends the process and its group with SIGTERM, or by force after the time-out. Idempotent. */
+  /** Idempotent. A run that is just beginning is stopped, too. */
   async stop(): Promise<void> {
     this.#wanted = false;
     clearTimeout(this.#retry);
-    if (this.#child === null) return;
-    await stopChild(this.#child, { exited: this.#exited, timeoutMs: this.#spec.stopTimeoutMs });
+    await this.#opening?.catch(() => {});
+    await this.#run?.stop();
   }
 
-  #spawn(): void {
-    if (this.#command === null) return;
-    const { command, args, options } = this.#command;
-    const log = openSync(this.#spec.logFile, 'a', 0o600);
-    const child = spawn(command, [...args], { ...options, stdio: ['ignore', log, log] });
-    closeSync(log);
-    this.#child = child;
-    this.#startedAtMs = performance.now();
-    this.#exited = exitOf(child).then(({ code, signal: by, error }) => {
-      this.#child = null;
-      this.#onExit(error?.message ?? by ?? `exit code ${code}`);
-    });
-    this.#events.spawned(this.name);
-  }
-
-  #onExit(how: string): void {
-    if (!this.#wanted || !this.#wasReady) return;
-    if (performance.now() - this.#startedAtMs > STEADY_MS) this.#backoffMs = FIRST_BACKOFF_MS;
-    this.#events.died(this.name, how);
-    this.#retry = setTimeout(() => {
-      this.#spawn();
-      void this.#untilReady();
-    }, this.#backoffMs);
-    this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
-  }
-
-  /** False: it ended first, or the time is up. */
-  async #untilReady(): Promise<boolean> {
-    const child = this.#child;
-    const gone = () => this.#child !== child || child === null;
-    const ready = await until(async () => gone() || (await this.#spec.ready()), {
-      timeoutMs: READY_TIMEOUT_MS,
-      intervalMs: READY_POLL_MS,
-    });
-    if (!ready || gone()) return false;
+  /** False: it ended, got stuck or was stopped before. Rejects when it cannot begin. */
+  async #bringUp(): Promise<boolean> {
+    this.#opening = this.#open();
+    const run = await this.#opening;
+    if (!this.#wanted || !(await run.ready()) || this.#run !== run) return false;
     this.#wasReady = true;
     this.#events.ready(this.name);
     return true;
   }
-}
 
-/** Ready when `url` answers 200. */
-export const answersOk = (url: string) => async (): Promise<boolean> => {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
-    await response.body?.cancel();
-    return response.status === 200;
-  } catch {
-    return false;
+  async #open(): Promise<Run> {
+    const run = await this.#spec.launch();
+    this.#run = run;
+    this.#startedAtMs = performance.now();
+    void run.exited.then((how) => {
+      this.#run = null;
+      if (this.#wanted && this.#wasReady) this.#onDeath(how);
+    });
+    this.#events.spawned(this.name);
+    return run;
   }
-};
+
+  #onDeath(how: string): void {
+    if (performance.now() - this.#startedAtMs > this.#spec.steadyMs) this.#backoffMs = FIRST_BACKOFF_MS;
+    this.#events.died(this.name, how);
+    this.#bringUpLater();
+  }
+
+  #bringUpLater(): void {
+    if (!this.#wanted) return;
+    this.#retry = setTimeout(() => void this.#bringUp().catch(() => this.#bringUpLater()), this.#backoffMs);
+    this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
+  }
+}

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { findRedis, freePort, startPostgres, startRedis } from '@tidegate/embedded';
 import { StackError } from '../errors.ts';
 import { type Files, keepOlder, writeWhole } from '../files.ts';
+import type { Startable } from '../process/supervised.ts';
 import type { Secrets } from '../secrets.ts';
-import { type KeeperEvents, StoreKeeper } from './keeper.ts';
 import { redisUsers } from './redis-users.ts';
 
 /** Logs a store to a new file in the stack's log folder. Keeps the log of the previous start. */
@@ -20,18 +20,55 @@ function logTo(files: Files, name: string): (line: string) => void {
   };
 }
 
-export async function openPostgres(files: Files, events: KeeperEvents): Promise<StoreKeeper> {
-  const port = await freePort();
-  const onLog = logTo(files, 'postgres');
-  return StoreKeeper.start('postgres', () => startPostgres({ dataDir: files.postgres, port, onLog }), events);
+/** A server that packages/embedded runs. It is ready when it has started. */
+interface Server {
+  readonly url: string;
+  readonly pid: number;
+  readonly exited: Promise<void>;
+  stop(): Promise<void>;
 }
 
-export async function openRedis(
+/** A store that the stack runs. */
+export interface Store extends Startable {
+  /** Where it is, once it was started: always at the same port. */
+  readonly url: string;
+}
+
+/** Whenever it is started, it has the same port and data. */
+function storeOf(name: string, open: () => Promise<Server>): Store {
+  let url = '';
+  return {
+    name,
+    // A store that has started does not fail by itself.
+    steadyMs: 0,
+    get url() {
+      return url;
+    },
+    launch: async () => {
+      const server = await open();
+      url = server.url;
+      return {
+        pid: server.pid,
+        exited: server.exited.then(() => 'it ended'),
+        ready: async () => true,
+        stop: () => server.stop(),
+      };
+    },
+    failure: () => new StackError(`${name} ended while starting.`),
+  };
+}
+
+export async function planPostgres(files: Files): Promise<Store> {
+  const port = await freePort();
+  const onLog = logTo(files, 'postgres');
+  return storeOf('postgres', () => startPostgres({ dataDir: files.postgres, port, onLog }));
+}
+
+export async function planRedis(
   files: Files,
-  events: KeeperEvents,
   passwords: Secrets['redisPasswords'],
   appendfsync: 'always' | 'everysec' = 'everysec',
-): Promise<StoreKeeper> {
+): Promise<Store> {
   const port = await freePort();
   const onLog = logTo(files, 'redis');
   const server = await findRedis({ localDir: files.tools, onLog }).catch((cause: Error) => {
@@ -39,6 +76,5 @@ export async function openRedis(
   });
   writeWhole(files.redisUsers, redisUsers(passwords));
   const users = { aclFile: files.redisUsers, password: passwords.default };
-  const open = () => startRedis({ server, dir: files.redis, port, appendfsync, users, onLog });
-  return StoreKeeper.start('redis', open, events);
+  return storeOf('redis', () => startRedis({ server, dir: files.redis, port, appendfsync, users, onLog }));
 }
