@@ -71,7 +71,6 @@ const CONDITIONS: Record<Phase, Condition> = {
   unreachable: 'failed',
 };
 const HALTING: ReadonlySet<Phase> = new Set(['stopping', 'relaunching', 'sleeping', 'failing']);
-const WATCHED: ReadonlySet<Phase> = new Set(['launching', 'running', 'unreachable']);
 const WAKEABLE: ReadonlySet<Phase> = new Set(['draining', 'sleeping', 'asleep', 'wakeable']);
 
 type Next = Phase | ((mode: Mode) => Phase);
@@ -119,9 +118,6 @@ export const isWakeable = (state: State, mode: Mode): boolean =>
 
 /** Whether all of the model is being ended. */
 export const isEnding = ({ phase }: State): boolean => phase === 'draining' || HALTING.has(phase);
-
-/** Whether a driver that watches servers at URLs does so now. */
-export const isWatched = ({ phase }: State): boolean => WATCHED.has(phase);
 
 /** Applies an event to a state. Pure. Returns the same state object if nothing changes. */
 export function step(state: State, event: Event, mode: Mode): Transition {

@@ -3,7 +3,7 @@ import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
-import { conditionOf, type Event, isWatched, type State, step, takeOver } from '../condition/machine.ts';
+import { conditionOf, type Event, type State, step, takeOver } from '../condition/machine.ts';
 import type { DriverReport } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Room } from '../room/room.ts';
@@ -129,19 +129,17 @@ export class Supervisor {
   }
 
   /**
-   * Takes over changed settings. Requests in flight end as they began. Servers at URLs are looked
-   * for at once. Until the first of them can be called, the model stays as it is. A process goes on
-   * as it was started; its next start is as changed.
+   * Takes over changed settings. Requests in flight end as they began. For the others, see
+   * `ModelDriver.change`.
    */
   change(spec: ModelSpec): void {
     if (spec.version <= this.#spec.version) return;
-    const before = this.#spec;
     this.#spec = spec;
     this.#logger.info({ version: spec.version }, 'a model is changed');
-    if (before.driver.driver !== 'process' && isWatched(this.#state)) this.#driver.replace(spec);
+    this.#driver.change(spec);
     this.#announce();
     // What made it fail may be mended.
-    if (this.condition === 'failed' && spec.mode === 'always_on' && !isWatched(this.#state))
+    if (this.condition === 'failed' && spec.mode === 'always_on' && !this.#driver.isLaunched)
       this.dispatch({ type: 'start' });
   }
 
@@ -246,7 +244,7 @@ export class Supervisor {
   }
 
   #announce(): void {
-    this.#announcer.announce(catalogEntry(this.#spec, this.#state, this.#driver.replicas), this.status());
+    this.#announcer.announce(catalogEntry(this.#spec, this.#state, this.#driver), this.status());
   }
 
   #isSettled(): boolean {
