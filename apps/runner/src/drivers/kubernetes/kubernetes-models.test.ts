@@ -74,6 +74,29 @@ describe('a workload of Kubernetes that wakes on request', () => {
   });
 });
 
+describe('a workload in a full pool', () => {
+  it('is not scaled up when its settings change while it waits for room', async () => {
+    await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
+    const busy = await harness.publishProcess({}, { cost: 1 });
+    const modelId = await publish({ cost: 1 });
+    const runner = await harness.start({ kubernetes: kubernetes(), timings: { minimumStayMs: 0 } });
+    const gateway = runner.watch('gw_1');
+    await runner.wake(busy.modelId);
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    gateway.report();
+    await expect(runner.wake(modelId, 300)).rejects.toMatchObject({ code: 4 });
+    const data = { sleepAfterS: 300, version: { increment: 1 } };
+    await harness.db.model.update({ where: { id: modelId }, data });
+    await runner.refresh(modelId);
+    await expect(runner.wake(modelId, 300)).rejects.toMatchObject({ code: 4 });
+    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
+    const woken = runner.wake(modelId);
+    gateway.activity = [];
+    gateway.report();
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING' });
+  });
+});
+
 describe('a workload whose model was deleted while no runner acted', () => {
   const DELETIONS = {
     'the model alone': (modelId: string) =>
