@@ -53,7 +53,7 @@ describe('models that share a pool', () => {
   });
 
   it('are refused with a reason when always-on models leave too little, until one of them stops', async () => {
-    const always = await harness.publishProcess({}, { mode: 'always_on', cost: 6 });
+    const always = await harness.publishProcess({ how: 'stubborn' }, { mode: 'always_on', cost: 6 });
     const next = await harness.publishProcess({}, { cost: 5 });
     const runner = await harness.start(STEADY);
     await runner.wake(always.modelId);
@@ -62,8 +62,9 @@ describe('models that share a pool', () => {
       reason: "It needs 5 of its pool's capacity. That is 10, of which always-on models take 6.",
     });
     await runner.stopModel(always.modelId);
-    await eventually(async () => (await runner.startModel(next.modelId)).condition !== 'CONDITION_FAILED');
+    await runner.startModel(next.modelId);
     expect(await runner.wake(next.modelId)).toMatchObject(RUNNING);
+    expect(runs(always)).toBe(false);
   });
 
   it('keep their room for the minimum stay after a start, though idle, so they do not end each other in turns', async () => {
