@@ -39,7 +39,7 @@ export class Fleet {
   readonly #removals = new Set<Promise<void>>();
   /** The look for workloads that deleted models left, while it is under way. */
   #clearing: Promise<void> | null = null;
-  #closed = false;
+  readonly #ending = new AbortController();
 
   constructor(deps: FleetDeps) {
     this.#deps = deps;
@@ -137,13 +137,17 @@ export class Fleet {
    * `Supervisor.release`.
    */
   async close(stopProcesses: boolean): Promise<void> {
-    this.#closed = true;
+    this.#ending.abort();
     this.#room.close();
     for (const timer of this.#timers) clearInterval(timer);
     const releases = [...this.#supervisors.values(), ...this.#starting].map((supervisor) =>
       supervisor.release(stopProcesses),
     );
     await Promise.all([...releases, ...this.#removals, this.#clearing]);
+  }
+
+  get #closed(): boolean {
+    return this.#ending.signal.aborted;
   }
 
   /** Reads only new and changed models whole. */
@@ -203,7 +207,7 @@ export class Fleet {
     const supervisor = this.#supervisors.get(modelId);
     if (!supervisor || this.#closed) return;
     this.#supervisors.delete(modelId);
-    const removal = supervisor.remove().finally(() => this.#removals.delete(removal));
+    const removal = supervisor.remove(this.#ending.signal).finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
 

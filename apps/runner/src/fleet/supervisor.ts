@@ -176,7 +176,7 @@ export class Supervisor {
     const waiting = this.#waiters.wait(signal);
     if (!waiting) return 'busy';
     await waiting;
-    return this.#isSettled() ? this.status() : null;
+    return this.#isSettled() && !this.#ended ? this.status() : null;
   }
 
   /** Notes that the model is in use. */
@@ -197,16 +197,14 @@ export class Supervisor {
   /**
    * Removes a deleted model from the catalog before this call returns, then ends it. Never rejects.
    */
-  async remove(): Promise<void> {
+  async remove(runnerEnding: AbortSignal): Promise<void> {
     this.#deps.catalog.remove(this.modelId);
     this.#end();
-    try {
-      await this.#driver.halt();
-      this.#tenancy.release();
-      await this.#driver.forget();
-    } catch (err) {
-      this.#logger.error({ err }, 'a deleted model could not be ended and removed');
-    }
+    // It still has its room, but no longer gives way to others.
+    this.#state = { ...this.#state, phase: 'stopping', reason: '' };
+    await this.#effects
+      .endDeleted(runnerEnding)
+      .catch((err) => this.#logger.error({ err }, 'the files of a deleted model could not be removed'));
   }
 
   /**
