@@ -157,7 +157,7 @@ function phaseAfterTakeover(persisted: Condition, mode: Mode, leftBehind: LeftBe
     return HALTING_FOR[phase] ?? phase;
   }
   const idlePhase = (wakeOnRequest: Phase): Phase => (mode === 'always_on' ? 'launching' : wakeOnRequest);
-  const pending = leftBehind === 'pending';
+  const pending = leftBehind === 'pending' || leftBehind === 'unknown';
   const process = leftBehind === 'process' || pending;
   switch (persisted) {
     case 'stopped':
@@ -166,12 +166,15 @@ function phaseAfterTakeover(persisted: Condition, mode: Mode, leftBehind: LeftBe
       if (pending) return 'launching';
       return leftBehind === 'nothing' ? idlePhase('asleep') : 'running';
     case 'asleep':
-      if (pending) return idlePhase('sleeping');
+      // An earlier runner may not have finished putting it to sleep.
+      if (leftBehind === 'unknown') return idlePhase('sleeping');
       return process ? 'launching' : idlePhase('asleep');
     case 'starting':
       return process ? 'launching' : idlePhase('asleep');
     case 'failed':
-      return process ? 'failing' : idlePhase('wakeable');
+      // What runs may have been left on, because it failed to answer. A launch finds out.
+      if (leftBehind === 'process') return 'launching';
+      return idlePhase(pending ? 'failing' : 'wakeable');
   }
 }
 

@@ -551,9 +551,9 @@ describe('what is left behind', () => {
     expect(await driverOf().driver.leftBehind()).toBe(expected);
   });
 
-  it('is taken for pending while Kubernetes does not say', async () => {
+  it('is unknown while Kubernetes does not say', async () => {
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
-    expect(await driverOf().driver.leftBehind()).toBe('pending');
+    expect(await driverOf().driver.leftBehind()).toBe('unknown');
   });
 
   it('is up before the launch returns', async () => {

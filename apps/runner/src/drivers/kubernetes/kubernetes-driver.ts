@@ -36,7 +36,7 @@ export class KubernetesDriver implements Driver {
       this.#found = { ...replicasOf(slices, settings.port), count: countOf(scale) };
       return this.#found.replicas.length > 0 ? 'process' : 'pending';
     } catch (error) {
-      return isAbsent(error) ? 'nothing' : 'pending';
+      return isAbsent(error) ? 'nothing' : 'unknown';
     }
   }
 

@@ -74,6 +74,32 @@ describe('a workload of Kubernetes that wakes on request', () => {
   });
 });
 
+describe('a workload that is switched on and has no pod that answers', () => {
+  const counts = () =>
+    cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? [body.spec.replicas] : []));
+
+  it('is left on when a runner takes it over: it was switched on before it was published', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    const modelId = await publish();
+    const watcher = (await harness.start({ kubernetes: kubernetes() })).watch('gw_1');
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_STARTING');
+    cluster.onScale(DEPLOYMENT, 1);
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    expect(counts()).toEqual([]);
+  });
+
+  it('is left on when a runner takes it over: it is always on and has failed', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    const failed = { condition: 'failed', conditionReason: 'Its server does not answer.' } as const;
+    const modelId = await publish({ mode: 'always_on', ...failed });
+    const watcher = (await harness.start({ kubernetes: kubernetes() })).watch('gw_1');
+    await eventually(() => watcher.condition(modelId) !== undefined);
+    cluster.onScale(DEPLOYMENT, 1);
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    expect(counts()).toEqual([]);
+  });
+});
+
 describe('a workload in a full pool', () => {
   it('is not scaled up when its settings change while it waits for room', async () => {
     await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
