@@ -123,7 +123,7 @@ export class Fleet {
   async refresh(modelId: string): Promise<Refreshed> {
     const revision = await this.#inOrder(async () => {
       const stored = await this.#deps.store.one(modelId);
-      if (stored) await this.#apply(stored);
+      if (stored) await this.#apply([stored]);
       else this.#remove(modelId);
       return this.#deps.catalog.revision;
     });
@@ -160,7 +160,7 @@ export class Fleet {
         ([modelId, version]) => this.#supervisors.get(modelId)?.version !== version,
       );
       const stored = changed.length > 0 ? await store.some(changed.map(([modelId]) => modelId)) : [];
-      await Promise.all(stored.map((model) => this.#apply(model)));
+      await this.#apply(stored);
       for (const modelId of [...this.#supervisors.keys()]) if (!versions.has(modelId)) this.#remove(modelId);
       this.#clearing ??= this.#clearWorkloads().finally(() => {
         this.#clearing = null;
@@ -193,14 +193,29 @@ export class Fleet {
     return turn;
   }
 
-  async #apply({ spec, persisted }: StoredModel): Promise<void> {
+  /**
+   * Takes over new and changed models. Nothing starts before all that still run have their room.
+   */
+  async #apply(stored: readonly StoredModel[]): Promise<void> {
     if (this.#closed) return;
-    const known = this.#supervisors.get(spec.modelId);
-    if (known) return known.change(spec);
-    const supervisor = new Supervisor(spec, { ...this.#deps, room: this.#room });
-    this.#starting.add(supervisor);
-    await supervisor.begin(persisted).finally(() => this.#starting.delete(supervisor));
-    if (!this.#closed) this.#supervisors.set(spec.modelId, supervisor);
+    for (const { spec } of stored) this.#supervisors.get(spec.modelId)?.change(spec);
+    const added = stored
+      .filter(({ spec }) => !this.#supervisors.has(spec.modelId))
+      .map((model) => ({
+        ...model,
+        supervisor: new Supervisor(model.spec, { ...this.#deps, room: this.#room }),
+      }));
+    for (const { supervisor } of added) this.#starting.add(supervisor);
+    const found = await Promise.all(
+      added.map(async (one) => ({ ...one, leftBehind: await one.supervisor.look() })),
+    ).finally(() => {
+      for (const { supervisor } of added) this.#starting.delete(supervisor);
+    });
+    if (this.#closed) return;
+    for (const { supervisor, persisted, leftBehind } of found) {
+      this.#supervisors.set(supervisor.modelId, supervisor);
+      supervisor.begin(persisted, leftBehind);
+    }
   }
 
   #remove(modelId: string): void {

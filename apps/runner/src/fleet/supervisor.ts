@@ -4,7 +4,7 @@ import type { CatalogSource } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
 import { conditionOf, type Event, type State, step, takeOver } from '../condition/machine.ts';
-import type { DriverReport } from '../drivers/driver.ts';
+import type { DriverReport, LeftBehind } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Room } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
@@ -115,14 +115,22 @@ export class Supervisor {
     return total > 1 ? { up: replicas.length, total, down } : null;
   }
 
-  /** Takes over the model, by its row and by what still runs. Call it once, first. */
-  async begin(persisted: PersistedCondition): Promise<void> {
-    this.#announcer.begin(persisted);
-    const leftBehind = await this.#driver.leftBehind();
+  /** Looks for what still runs, which has its room already. Call it once, first. */
+  async look(): Promise<LeftBehind> {
+    const found = await this.#driver.leftBehind();
+    if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#tenancy.hold();
+    return found;
+  }
+
+  /**
+   * Takes over the model, by its row and by what was found. Call it once, when all that are taken
+   * over together have been looked for: it may ask for room.
+   */
+  begin(persisted: PersistedCondition, found: LeftBehind): void {
     if (this.#ended) return;
-    const { state, effects } = takeOver(persisted.condition, persisted.reason, this.#spec.mode, leftBehind);
+    const { state, effects } = takeOver(persisted.condition, persisted.reason, this.#spec.mode, found);
+    this.#announcer.begin(persisted);
     this.#state = state;
-    if (leftBehind !== 'nothing' && leftBehind !== 'remote') this.#tenancy.hold();
     if (state.phase === 'running') this.#driver.resume();
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
