@@ -123,7 +123,7 @@ function fleetOf(shapes: readonly Shape[]) {
     if (runs && machine.used + cost <= CAPACITY) machine.run(modelId, cost);
   const stored = (spec: ModelSpec) => {
     const condition: Condition = spec.mode === 'always_on' ? 'starting' : 'asleep';
-    return { spec, persisted: { condition, reason: '' } };
+    return { spec, persisted: { condition, reason: '', atMs: 0 } };
   };
   let nowMs = 0;
   const logger = createLogger({ service: 'runner', level: 'silent' });

@@ -109,6 +109,23 @@ describe('models that share a pool', () => {
     expect(runs(late)).toBe(false);
   });
 
+  it('keep their room for the minimum stay also when another runner takes over in that time', async () => {
+    const one = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
+    const other = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
+    let aheadMs = 0;
+    const nowMs = () => Date.now() + aheadMs;
+    const options = { nowMs, timings: { minimumStayMs: STAY_MS, absentGraceMs: 0 } };
+    const first = await harness.start({ ...options, stopModelsOnExit: false });
+    await first.wake(one.modelId);
+    await first.runner?.close();
+    const runner = await harness.start(options);
+    await expect(runner.wake(other.modelId, 500)).rejects.toMatchObject({ code: 4 });
+    expect([runs(one), other.starts()]).toEqual([true, []]);
+    const woken = runner.wake(other.modelId);
+    aheadMs += STAY_MS;
+    expect(await woken).toMatchObject(RUNNING);
+  });
+
   it('stay as they are when a runner takes over, and when nobody waits for room any more', async () => {
     const busy = await harness.publishProcess({}, { cost: 10 });
     const next = await harness.publishProcess({}, { cost: 10 });

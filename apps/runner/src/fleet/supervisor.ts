@@ -131,7 +131,10 @@ export class Supervisor {
     const { state, effects } = takeOver(persisted.condition, persisted.reason, this.#spec.mode, found);
     this.#announcer.begin(persisted);
     this.#state = state;
-    if (state.phase === 'running') this.#driver.resume();
+    if (state.phase === 'running') {
+      this.#times.resume(persisted.atMs);
+      this.#driver.resume();
+    }
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
   }
