@@ -52,7 +52,7 @@ export class KubernetesDriver implements Driver {
     // Nothing may start behind its back.
     await this.#launch?.switching;
     const { api, settings, timings, nowMs, random } = this.#options;
-    const { signal } = new AbortController();
+    const signal = api.lost;
     const deadlineMs = nowMs() + timings.scaleDownMs;
     for (let failures = 0; ; ) {
       try {
