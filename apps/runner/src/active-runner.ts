@@ -138,6 +138,7 @@ export class ActiveRunner {
       checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),
     });
     const server = await startServer({ host, port, trust, handlers, log: logger });
+    gateways.open();
     if (this.#closed) server.close();
     this.#server = server;
     return server.port;

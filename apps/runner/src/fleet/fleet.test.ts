@@ -114,7 +114,7 @@ const specOf = ({ cost, mode }: Shape, i: number): ModelSpec => ({
 });
 
 /** A fleet of models of which some run already, and what was asked for them. */
-function fleetOf(shapes: readonly Shape[]) {
+function fleetOf(shapes: readonly Shape[], clearStrays = async () => {}) {
   const machine = new Machine();
   const rows = new Map(shapes.map((shape, i) => [`mdl_${i}`, specOf(shape, i)]));
   const left = new Map(shapes.map((shape, i) => [`mdl_${i}`, { ...shape }]));
@@ -127,6 +127,8 @@ function fleetOf(shapes: readonly Shape[]) {
   };
   let nowMs = 0;
   const logger = createLogger({ service: 'runner', level: 'silent' });
+  const gateways = new Gateways({ nowMs: () => nowMs, absentGraceMs: 0, onUse: () => {} });
+  gateways.open();
   const fleet = new Fleet({
     store: {
       versions: async () => new Map([...rows].map(([modelId, { version }]) => [modelId, version])),
@@ -143,9 +145,9 @@ function fleetOf(shapes: readonly Shape[]) {
     metrics: createRunnerMetrics(createMetrics('runner')),
     writer: new ConditionWriter({ writeCondition: async () => {} }, logger),
     catalog: new CatalogSource(0),
-    gateways: new Gateways({ nowMs: () => nowMs, absentGraceMs: 0, onUse: () => {} }),
+    gateways,
     createDriver: (spec, report) => new FakeDriver(machine, spec, left.get(spec.modelId) as Shape, report),
-    clearStrays: async () => {},
+    clearStrays,
     endWorkload: async () => {},
   });
   const advance = () => {
@@ -167,6 +169,25 @@ const calls = fc.array(
   }),
   { maxLength: 12 },
 );
+
+describe('a takeover', () => {
+  it('does not wait for strays to end, but the end of the runner does', async () => {
+    let end = () => {};
+    const strays = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const { fleet } = fleetOf([], () => strays);
+    await fleet.start();
+    let ended = false;
+    const closed = fleet.close(false).then(() => {
+      ended = true;
+    });
+    await turn();
+    expect(ended).toBe(false);
+    end();
+    await closed;
+  });
+});
 
 describe('the room of a pool, as a fleet has it', () => {
   it('is not exceeded by a takeover, in whichever order it is found what still runs', async () => {

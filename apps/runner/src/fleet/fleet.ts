@@ -39,6 +39,8 @@ export class Fleet {
   readonly #removals = new Set<Promise<void>>();
   /** The look for workloads that deleted models left, while it is under way. */
   #clearing: Promise<void> | null = null;
+  /** The end of processes of other models. */
+  #strays: Promise<void> | null = null;
   readonly #ending = new AbortController();
 
   constructor(deps: FleetDeps) {
@@ -52,10 +54,10 @@ export class Fleet {
     await this.#reread();
     if (this.#closed) return;
     const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
-    await this.#deps
+    // They may take long to end, and gateways wait for this runner.
+    this.#strays = this.#deps
       .clearStrays(new Set(processes.map(([modelId]) => modelId)))
       .catch((err) => this.#logger.error({ err }, 'stray processes could not be ended'));
-    if (this.#closed) return;
     const { idleCheckMs, rereadMs } = this.#deps.timings;
     this.#timers.push(
       setInterval(() => this.#lookAtIdleModels(), idleCheckMs),
@@ -143,7 +145,7 @@ export class Fleet {
     const releases = [...this.#supervisors.values(), ...this.#starting].map((supervisor) =>
       supervisor.release(stopProcesses),
     );
-    await Promise.all([...releases, ...this.#removals, this.#clearing]);
+    await Promise.all([...releases, ...this.#removals, this.#clearing, this.#strays]);
   }
 
   get #closed(): boolean {

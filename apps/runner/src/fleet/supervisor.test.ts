@@ -91,6 +91,12 @@ class Neighbour implements Tenant {
   }
 }
 
+function gatewaysOfNone(): Gateways {
+  const gateways = new Gateways({ nowMs: () => 0, absentGraceMs: 0, onUse: () => {} });
+  gateways.open();
+  return gateways;
+}
+
 const supervise = (driver: Stuck, spec: ModelSpec = SPEC, room = fullRoom()) => {
   const lines: string[] = [];
   const logger = createLogger({
@@ -104,7 +110,7 @@ const supervise = (driver: Stuck, spec: ModelSpec = SPEC, room = fullRoom()) => 
     logger,
     metrics: createRunnerMetrics(createMetrics('runner')),
     room,
-    gateways: new Gateways({ nowMs: () => 0, absentGraceMs: 0, onUse: () => {} }),
+    gateways: gatewaysOfNone(),
     writer: new ConditionWriter({ writeCondition: async () => {} }, logger),
     timings: { ...FLEET_TIMINGS, minimumStayMs: 0, backoffFactor: 0.001 },
     createDriver: (_spec, report) => {
