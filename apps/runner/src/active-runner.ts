@@ -68,7 +68,7 @@ export class ActiveRunner {
     const { nowMs, random, logger, kubernetes } = options;
     const store = postgresStore(db, options.candidate.pool, secretKeys, lead);
     this.#kubernetes = kubernetes && {
-      api: new KubernetesApi(new Connection(kubernetes.access)),
+      api: new KubernetesApi(new Connection(kubernetes.access), lead),
       namespaces: kubernetes.namespaces,
     };
     const drivers = createDrivers({
@@ -138,6 +138,7 @@ export class ActiveRunner {
       checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),
     });
     const server = await startServer({ host, port, trust, handlers, log: logger });
+    gateways.open();
     if (this.#closed) server.close();
     this.#server = server;
     return server.port;

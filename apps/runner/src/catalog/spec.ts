@@ -33,6 +33,8 @@ export interface ModelSpec {
 export interface PersistedCondition {
   readonly condition: Condition;
   readonly reason: string;
+  /** Since when. */
+  readonly atMs: number;
 }
 
 export function specOf(row: ModelRow, secretKeys: readonly Uint8Array[]): ModelSpec {

@@ -51,7 +51,11 @@ export function postgresStore(
   type Row = NonNullable<Awaited<ReturnType<Db['model']['findFirst']>>>;
   const stored = (row: Row): StoredModel => ({
     spec: specOf(row, secretKeys),
-    persisted: { condition: row.condition, reason: row.conditionReason ?? '' },
+    persisted: {
+      condition: row.condition,
+      reason: row.conditionReason ?? '',
+      atMs: row.conditionAt.getTime(),
+    },
   });
   return {
     // This is SQL because it runs often: preparing the typed query costs many times more.

@@ -71,7 +71,6 @@ const CONDITIONS: Record<Phase, Condition> = {
   unreachable: 'failed',
 };
 const HALTING: ReadonlySet<Phase> = new Set(['stopping', 'relaunching', 'sleeping', 'failing']);
-const WATCHED: ReadonlySet<Phase> = new Set(['launching', 'running', 'unreachable']);
 const WAKEABLE: ReadonlySet<Phase> = new Set(['draining', 'sleeping', 'asleep', 'wakeable']);
 
 type Next = Phase | ((mode: Mode) => Phase);
@@ -120,9 +119,6 @@ export const isWakeable = (state: State, mode: Mode): boolean =>
 /** Whether all of the model is being ended. */
 export const isEnding = ({ phase }: State): boolean => phase === 'draining' || HALTING.has(phase);
 
-/** Whether a driver that watches servers at URLs does so now. */
-export const isWatched = ({ phase }: State): boolean => WATCHED.has(phase);
-
 /** Applies an event to a state. Pure. Returns the same state object if nothing changes. */
 export function step(state: State, event: Event, mode: Mode): Transition {
   const next = nextState(state, event, mode);
@@ -161,7 +157,7 @@ function phaseAfterTakeover(persisted: Condition, mode: Mode, leftBehind: LeftBe
     return HALTING_FOR[phase] ?? phase;
   }
   const idlePhase = (wakeOnRequest: Phase): Phase => (mode === 'always_on' ? 'launching' : wakeOnRequest);
-  const pending = leftBehind === 'pending';
+  const pending = leftBehind === 'pending' || leftBehind === 'unknown';
   const process = leftBehind === 'process' || pending;
   switch (persisted) {
     case 'stopped':
@@ -170,12 +166,15 @@ function phaseAfterTakeover(persisted: Condition, mode: Mode, leftBehind: LeftBe
       if (pending) return 'launching';
       return leftBehind === 'nothing' ? idlePhase('asleep') : 'running';
     case 'asleep':
-      if (pending) return idlePhase('sleeping');
+      // An earlier runner may not have finished putting it to sleep.
+      if (leftBehind === 'unknown') return idlePhase('sleeping');
       return process ? 'launching' : idlePhase('asleep');
     case 'starting':
       return process ? 'launching' : idlePhase('asleep');
     case 'failed':
-      return process ? 'failing' : idlePhase('wakeable');
+      // What runs may have been left on, because it failed to answer. A launch finds out.
+      if (leftBehind === 'process') return 'launching';
+      return idlePhase(pending ? 'failing' : 'wakeable');
   }
 }
 

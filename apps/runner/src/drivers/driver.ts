@@ -46,11 +46,12 @@ export type DriverReport =
 
 /**
  * What exists of a model before this runner launches anything. `process`: a process or workload
- * that runs. `pending`: a workload that is switched on and has no replica yet, or one that cannot
- * be looked at. `remains`: what is left of a process that has ended or was told to end; it must be
- * halted before a launch. `remote`: a server that someone else runs. `nothing`: none of these.
+ * that runs. `pending`: a workload that is switched on and has no replica yet. `unknown`: a
+ * workload that cannot be looked at. `remains`: what is left of a process that has ended or was
+ * told to end; it must be halted before a launch. `remote`: a server that someone else runs.
+ * `nothing`: none of these.
  */
-export type LeftBehind = 'process' | 'pending' | 'remains' | 'remote' | 'nothing';
+export type LeftBehind = 'process' | 'pending' | 'unknown' | 'remains' | 'remote' | 'nothing';
 
 /** Starts, watches and ends one model. */
 export interface Driver {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   driverSettings,
   type ExternalSettings,
@@ -27,6 +28,18 @@ export function parseSettings(driver: string, settings: unknown): DriverSettings
     return parsed.success ? { driver, settings: parsed.data } : unusable(driver, parsed.error);
   }
   return { driver: 'unusable', reason: 'This runner has no such driver.' };
+}
+
+/** Whether both lead to the same servers. How those are started and probed may differ. */
+export const isSameServer = (one: DriverSettings, other: DriverSettings): boolean =>
+  isDeepStrictEqual(serverOf(one), serverOf(other));
+
+function serverOf(driver: DriverSettings): unknown {
+  if (driver.driver === 'unusable') return null;
+  if (driver.driver === 'process') return driver.settings.command;
+  if (driver.driver === 'external') return driver.settings.urls;
+  const { namespace, kind, name, service, port } = driver.settings;
+  return { namespace, kind, name, service, port };
 }
 
 function unusable(driver: string, error: z.ZodError): DriverSettings {

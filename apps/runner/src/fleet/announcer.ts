@@ -8,11 +8,13 @@ interface AnnouncerDeps {
   readonly nowMs: () => number;
 }
 
+type Shown = Pick<PersistedCondition, 'condition' | 'reason'>;
+
 /** Tells gateways how one model is, and Postgres each new condition of it. */
 export class Announcer {
   readonly #deps: AnnouncerDeps;
   #revision = 0;
-  #persisted: PersistedCondition | null = null;
+  #persisted: Shown | null = null;
 
   constructor(deps: AnnouncerDeps) {
     this.#deps = deps;
@@ -24,11 +26,11 @@ export class Announcer {
   }
 
   /** Notes what Postgres has. */
-  begin(persisted: PersistedCondition): void {
+  begin(persisted: Shown): void {
     this.#persisted = persisted;
   }
 
-  announce(entry: CatalogEntry, { condition, reason }: PersistedCondition): void {
+  announce(entry: CatalogEntry, { condition, reason }: Shown): void {
     const { catalog, writer, nowMs } = this.#deps;
     this.#revision = catalog.put(entry);
     if (this.#persisted?.condition === condition && this.#persisted.reason === reason) return;

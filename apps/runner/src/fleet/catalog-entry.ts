@@ -4,14 +4,16 @@ import type { ModelSpec } from '../catalog/spec.ts';
 import { conditionOf, isWakeable, type State } from '../condition/machine.ts';
 import type { ReplicaAddress } from '../drivers/driver.ts';
 
+/** What is called, and the settings that belong to it. */
+interface Called {
+  readonly settings: ModelSpec;
+  readonly replicas: readonly ReplicaAddress[];
+}
+
 /** A model as gateways see it. Only running models have replicas. */
-export function catalogEntry(
-  spec: ModelSpec,
-  state: State,
-  replicas: readonly ReplicaAddress[],
-): CatalogEntry {
-  const { modelId, version, orgId, name, kind, mode, contextTokens, publishedAtMs } = spec;
-  const { upstreamModel, upstreamKey } = spec;
+export function catalogEntry(spec: ModelSpec, state: State, { settings, replicas }: Called): CatalogEntry {
+  const { modelId, version, orgId, name, kind, mode, publishedAtMs } = spec;
+  const { contextTokens, upstreamModel, upstreamKey } = settings;
   const condition = conditionOf(state);
   return {
     modelId,

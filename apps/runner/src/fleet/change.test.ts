@@ -38,9 +38,8 @@ describe('a model whose settings change', () => {
     const urls = () => watcher.models.get(modelId)?.replicas.map(({ baseUrl }) => baseUrl);
     await eventually(() => urls()?.[0] === one.url);
     const seen = watcher.updates.length;
-    await change(modelId, { settings: { urls: [two.url] }, contextTokens: 99 });
+    await change(modelId, { settings: { urls: [two.url] } });
     await runner.refresh(modelId);
-    expect(watcher.models.get(modelId)?.contextTokens).toBe(99);
     await eventually(() => urls()?.[0] === two.url);
     const after = watcher.updates.slice(seen).flatMap(({ models }) => models);
     expect(after.map(({ condition }) => condition)).not.toContain('CONDITION_STARTING');
@@ -73,6 +72,57 @@ describe('a model whose settings change', () => {
     await runner.refresh(modelId);
     expect(watcher.models.get(modelId)).toMatchObject({ upstreamKey: 'sk-new', upstreamModel: 'other' });
     await eventually(() => one.keys.has('Bearer sk-new'));
+  });
+
+  it('has its old key, name and context sent to its old URLs only, and the new ones to the new URLs', async () => {
+    const [one, two] = [await startServer(), await startServer()];
+    const modelId = await harness.publish({
+      mode: 'always_on',
+      driver: 'external',
+      settings: { urls: [one.url] },
+      upstreamKey: Uint8Array.from(seal(harness.secretKey, 'sk-old')),
+      upstreamModel: 'old',
+      contextTokens: 1,
+    });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    const upstreamKey = Uint8Array.from(seal(harness.secretKey, 'sk-new'));
+    const settings = { urls: [two.url] };
+    await change(modelId, { settings, upstreamKey, upstreamModel: 'new', contextTokens: 2 });
+    await runner.refresh(modelId);
+    await eventually(() => watcher.models.get(modelId)?.replicas[0]?.baseUrl === two.url);
+    const called = watcher.updates
+      .flatMap(({ models }) => models)
+      .flatMap(({ replicas, ...how }) => replicas.map(({ baseUrl }) => ({ baseUrl, ...how })))
+      .map((how) => [how.baseUrl, how.upstreamKey, how.upstreamModel, how.contextTokens].join(' '));
+    expect([...new Set(called)]).toEqual([`${one.url} sk-old old 1`, `${two.url} sk-new new 2`]);
+    expect([...one.keys, ...two.keys]).toEqual(['Bearer sk-old', 'Bearer sk-new']);
+  });
+
+  it('has the name, key and context of its new command only once that runs, and those of the old one at once', async () => {
+    const model = await harness.publishProcess({}, { upstreamModel: 'old', contextTokens: 1 });
+    const next = await harness.publishProcess();
+    const { settings } = await harness.db.model.findUniqueOrThrow({ where: { id: next.modelId } });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    await runner.wake(model.modelId);
+    const called = () => {
+      const { upstreamModel, contextTokens } = watcher.models.get(model.modelId) ?? {};
+      return `${upstreamModel} ${contextTokens}`;
+    };
+    const both = { settings: settings as Prisma.InputJsonObject, upstreamModel: 'new', contextTokens: 2 };
+    await change(model.modelId, both);
+    await runner.refresh(model.modelId);
+    expect([watcher.condition(model.modelId), called()]).toEqual(['CONDITION_RUNNING', 'old 1']);
+    await runner.stopModel(model.modelId);
+    await eventually(() => called() === 'new 2');
+    await runner.startModel(model.modelId);
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+    expect([called(), next.starts().length]).toEqual(['new 2', 1]);
+    await change(model.modelId, { upstreamModel: 'newer', contextTokens: 3 });
+    await runner.refresh(model.modelId);
+    expect([watcher.condition(model.modelId), called()]).toEqual(['CONDITION_RUNNING', 'newer 3']);
   });
 
   it('and whose driver was unusable starts at once', async () => {

@@ -22,6 +22,9 @@ interface EffectsDeps {
   readonly dispatch: (event: Event) => void;
 }
 
+/** The pauses between them are two minutes in all. */
+const MAX_DELETION_ATTEMPTS = 8;
+
 /**
  * Carries out what one model's state machine asks for. What comes of it is dispatched as an event.
  */
@@ -71,20 +74,40 @@ export class Effects {
     this.#drain?.abort();
   }
 
+  /**
+   * Ends what is left of a deleted model and gives back its room. Gives up after some attempts, or
+   * when the runner ends: then the next runner finds it.
+   */
+  async endDeleted(runnerEnding: AbortSignal): Promise<void> {
+    const { driver, tenancy } = this.#deps;
+    const ended = await this.#haltDriver(MAX_DELETION_ATTEMPTS, runnerEnding);
+    tenancy.release();
+    if (ended) await driver.forget();
+  }
+
   /** Halts the driver, and tries again until nothing is left: no start may meet remains. */
   async #halt(): Promise<void> {
-    const { driver, tenancy, timings, logger, dispatch } = this.#deps;
-    for (let failures = 1; !this.#ending.signal.aborted; failures++) {
+    const { tenancy, dispatch } = this.#deps;
+    if (!(await this.#haltDriver(Number.POSITIVE_INFINITY, this.#ending.signal))) return;
+    if (tenancy.leaving) tenancy.release();
+    dispatch({ type: 'halted' });
+  }
+
+  /** False: not all of it has ended. */
+  async #haltDriver(maxAttempts: number, signal: AbortSignal): Promise<boolean> {
+    const { driver, timings, logger } = this.#deps;
+    for (let failures = 1; ; failures++) {
       try {
         await driver.halt();
-        if (tenancy.leaving) tenancy.release();
-        dispatch({ type: 'halted' });
-        return;
+        return true;
       } catch (err) {
-        const retryMs = haltBackoffMs(failures) * timings.backoffFactor;
-        logger.error({ err, retryMs }, 'a model could not be ended and may still run: trying again');
-        await pause(retryMs, this.#ending.signal);
+        const retryMs = failures < maxAttempts ? haltBackoffMs(failures) * timings.backoffFactor : null;
+        const next = retryMs === null ? 'giving up' : 'trying again';
+        logger.error({ err, retryMs }, `a model could not be ended and may still run: ${next}`);
+        if (retryMs === null) return false;
+        await pause(retryMs, signal);
       }
+      if (signal.aborted) return false;
     }
   }
 

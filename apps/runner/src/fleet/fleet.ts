@@ -39,7 +39,9 @@ export class Fleet {
   readonly #removals = new Set<Promise<void>>();
   /** The look for workloads that deleted models left, while it is under way. */
   #clearing: Promise<void> | null = null;
-  #closed = false;
+  /** The end of processes of other models. */
+  #strays: Promise<void> | null = null;
+  readonly #ending = new AbortController();
 
   constructor(deps: FleetDeps) {
     this.#deps = deps;
@@ -52,10 +54,10 @@ export class Fleet {
     await this.#reread();
     if (this.#closed) return;
     const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
-    await this.#deps
+    // They may take long to end, and gateways wait for this runner.
+    this.#strays = this.#deps
       .clearStrays(new Set(processes.map(([modelId]) => modelId)))
       .catch((err) => this.#logger.error({ err }, 'stray processes could not be ended'));
-    if (this.#closed) return;
     const { idleCheckMs, rereadMs } = this.#deps.timings;
     this.#timers.push(
       setInterval(() => this.#lookAtIdleModels(), idleCheckMs),
@@ -123,7 +125,7 @@ export class Fleet {
   async refresh(modelId: string): Promise<Refreshed> {
     const revision = await this.#inOrder(async () => {
       const stored = await this.#deps.store.one(modelId);
-      if (stored) await this.#apply(stored);
+      if (stored) await this.#apply([stored]);
       else this.#remove(modelId);
       return this.#deps.catalog.revision;
     });
@@ -137,13 +139,17 @@ export class Fleet {
    * `Supervisor.release`.
    */
   async close(stopProcesses: boolean): Promise<void> {
-    this.#closed = true;
+    this.#ending.abort();
     this.#room.close();
     for (const timer of this.#timers) clearInterval(timer);
     const releases = [...this.#supervisors.values(), ...this.#starting].map((supervisor) =>
       supervisor.release(stopProcesses),
     );
-    await Promise.all([...releases, ...this.#removals, this.#clearing]);
+    await Promise.all([...releases, ...this.#removals, this.#clearing, this.#strays]);
+  }
+
+  get #closed(): boolean {
+    return this.#ending.signal.aborted;
   }
 
   /** Reads only new and changed models whole. */
@@ -156,7 +162,7 @@ export class Fleet {
         ([modelId, version]) => this.#supervisors.get(modelId)?.version !== version,
       );
       const stored = changed.length > 0 ? await store.some(changed.map(([modelId]) => modelId)) : [];
-      await Promise.all(stored.map((model) => this.#apply(model)));
+      await this.#apply(stored);
       for (const modelId of [...this.#supervisors.keys()]) if (!versions.has(modelId)) this.#remove(modelId);
       this.#clearing ??= this.#clearWorkloads().finally(() => {
         this.#clearing = null;
@@ -189,21 +195,36 @@ export class Fleet {
     return turn;
   }
 
-  async #apply({ spec, persisted }: StoredModel): Promise<void> {
+  /**
+   * Takes over new and changed models. Nothing starts before all that still run have their room.
+   */
+  async #apply(stored: readonly StoredModel[]): Promise<void> {
     if (this.#closed) return;
-    const known = this.#supervisors.get(spec.modelId);
-    if (known) return known.change(spec);
-    const supervisor = new Supervisor(spec, { ...this.#deps, room: this.#room });
-    this.#starting.add(supervisor);
-    await supervisor.begin(persisted).finally(() => this.#starting.delete(supervisor));
-    if (!this.#closed) this.#supervisors.set(spec.modelId, supervisor);
+    for (const { spec } of stored) this.#supervisors.get(spec.modelId)?.change(spec);
+    const added = stored
+      .filter(({ spec }) => !this.#supervisors.has(spec.modelId))
+      .map((model) => ({
+        ...model,
+        supervisor: new Supervisor(model.spec, { ...this.#deps, room: this.#room }),
+      }));
+    for (const { supervisor } of added) this.#starting.add(supervisor);
+    const found = await Promise.all(
+      added.map(async (one) => ({ ...one, leftBehind: await one.supervisor.look() })),
+    ).finally(() => {
+      for (const { supervisor } of added) this.#starting.delete(supervisor);
+    });
+    if (this.#closed) return;
+    for (const { supervisor, persisted, leftBehind } of found) {
+      this.#supervisors.set(supervisor.modelId, supervisor);
+      supervisor.begin(persisted, leftBehind);
+    }
   }
 
   #remove(modelId: string): void {
     const supervisor = this.#supervisors.get(modelId);
     if (!supervisor || this.#closed) return;
     this.#supervisors.delete(modelId);
-    const removal = supervisor.remove().finally(() => this.#removals.delete(removal));
+    const removal = supervisor.remove(this.#ending.signal).finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
 

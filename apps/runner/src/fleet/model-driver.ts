@@ -1,23 +1,44 @@
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { DownReplica, Driver, DriverReport, LeftBehind, ReplicaAddress } from '../drivers/driver.ts';
+import { isSameServer } from '../drivers/settings.ts';
 
 export type CreateDriver = (spec: ModelSpec, report: (report: DriverReport) => void) => Driver;
 
 /**
- * The driver of one model, and the replicas that it reported last. When a new one takes over, the
- * one before is heard no more.
+ * The driver of one model, and the replicas that it reported last, with the settings by which they
+ * are called. When a new driver takes over, the one before is heard no more.
  */
 export class ModelDriver {
   readonly #create: CreateDriver;
   readonly #report: (report: DriverReport) => void;
   #driver: Driver;
+  #isLaunched = false;
+  /** As changed last. */
+  #spec: ModelSpec;
+  /** Of what is launched. */
+  #settings: ModelSpec;
   #replicas: readonly ReplicaAddress[] = [];
   #total = 0;
 
   constructor(spec: ModelSpec, create: CreateDriver, report: (report: DriverReport) => void) {
     this.#create = create;
     this.#report = report;
+    this.#spec = spec;
+    this.#settings = spec;
     this.#driver = this.#createDriver(spec);
+  }
+
+  /** Whether it runs the model or looks for it. */
+  get isLaunched(): boolean {
+    return this.#isLaunched;
+  }
+
+  /**
+   * The settings that belong to the replicas, or to those of the next launch. A key or a name must
+   * never go to servers that others were given for.
+   */
+  get settings(): ModelSpec {
+    return this.#isLaunched ? this.#settings : this.#spec;
   }
 
   /** Those that can be called. */
@@ -41,27 +62,36 @@ export class ModelDriver {
 
   /** Takes over what already runs. */
   resume(): void {
+    this.#isLaunched = true;
     this.#driver.launch(true);
   }
 
-  /** Launches with these settings, as if there had been no replicas. */
-  launch(spec: ModelSpec): void {
+  /** Launches as if there had been no replicas. */
+  launch(): void {
     this.#replicas = [];
-    this.replace(spec);
+    this.#settings = this.#spec;
+    this.#replace();
   }
 
-  /** Launches with these settings. The replicas of before stay until the first report. */
-  replace(spec: ModelSpec): void {
-    this.#driver.release();
-    this.#driver = this.#createDriver(spec);
-    this.#driver.launch(false);
+  /**
+   * Takes over changed settings. A process goes on as it was started. Other servers are looked for
+   * at once; the replicas of before stay until the first report.
+   */
+  change(spec: ModelSpec): void {
+    this.#spec = spec;
+    if (!this.#isLaunched) return;
+    const isCalled = this.#isProcess || this.#replicas.length > 0;
+    if (!isCalled || isSameServer(this.#settings.driver, spec.driver)) this.#settings = spec;
+    if (!this.#isProcess) this.#replace();
   }
 
   halt(): Promise<void> {
+    this.#isLaunched = false;
     return this.#driver.halt();
   }
 
   release(): void {
+    this.#isLaunched = false;
     this.#driver.release();
   }
 
@@ -69,13 +99,23 @@ export class ModelDriver {
     return this.#driver.forget();
   }
 
+  get #isProcess(): boolean {
+    return this.#settings.driver.driver === 'process';
+  }
+
+  #replace(): void {
+    this.#driver.release();
+    this.#driver = this.#createDriver(this.#spec);
+    this.#isLaunched = true;
+    this.#driver.launch(false);
+  }
+
   #createDriver(spec: ModelSpec): Driver {
     const driver = this.#create(spec, (report) => {
       if (driver !== this.#driver) return;
-      if (report.type === 'up') {
-        this.#replicas = report.replicas;
-        this.#total = report.total ?? report.replicas.length;
-      }
+      if (!this.#isProcess) this.#settings = spec;
+      this.#replicas = report.type === 'up' ? report.replicas : [];
+      if (report.type === 'up') this.#total = report.total ?? report.replicas.length;
       this.#report(report);
     });
     return driver;

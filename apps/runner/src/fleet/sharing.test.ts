@@ -53,7 +53,7 @@ describe('models that share a pool', () => {
   });
 
   it('are refused with a reason when always-on models leave too little, until one of them stops', async () => {
-    const always = await harness.publishProcess({}, { mode: 'always_on', cost: 6 });
+    const always = await harness.publishProcess({ how: 'stubborn' }, { mode: 'always_on', cost: 6 });
     const next = await harness.publishProcess({}, { cost: 5 });
     const runner = await harness.start(STEADY);
     await runner.wake(always.modelId);
@@ -62,8 +62,9 @@ describe('models that share a pool', () => {
       reason: "It needs 5 of its pool's capacity. That is 10, of which always-on models take 6.",
     });
     await runner.stopModel(always.modelId);
-    await eventually(async () => (await runner.startModel(next.modelId)).condition !== 'CONDITION_FAILED');
+    await runner.startModel(next.modelId);
     expect(await runner.wake(next.modelId)).toMatchObject(RUNNING);
+    expect(runs(always)).toBe(false);
   });
 
   it('keep their room for the minimum stay after a start, though idle, so they do not end each other in turns', async () => {
@@ -106,6 +107,23 @@ describe('models that share a pool', () => {
     aheadMs += STAY_MS / 2;
     expect(await woken).toMatchObject(RUNNING);
     expect(runs(late)).toBe(false);
+  });
+
+  it('keep their room for the minimum stay also when another runner takes over in that time', async () => {
+    const one = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
+    const other = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
+    let aheadMs = 0;
+    const nowMs = () => Date.now() + aheadMs;
+    const options = { nowMs, timings: { minimumStayMs: STAY_MS, absentGraceMs: 0 } };
+    const first = await harness.start({ ...options, stopModelsOnExit: false });
+    await first.wake(one.modelId);
+    await first.runner?.close();
+    const runner = await harness.start(options);
+    await expect(runner.wake(other.modelId, 500)).rejects.toMatchObject({ code: 4 });
+    expect([runs(one), other.starts()]).toEqual([true, []]);
+    const woken = runner.wake(other.modelId);
+    aheadMs += STAY_MS;
+    expect(await woken).toMatchObject(RUNNING);
   });
 
   it('stay as they are when a runner takes over, and when nobody waits for room any more', async () => {

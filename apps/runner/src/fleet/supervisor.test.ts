@@ -6,7 +6,7 @@ import { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { Driver, DriverReport } from '../drivers/driver.ts';
 import { createRunnerMetrics } from '../metrics.ts';
-import { Room } from '../room/room.ts';
+import { Room, type Tenant } from '../room/room.ts';
 import { Gateways } from '../watch/gateways.ts';
 import { Supervisor } from './supervisor.ts';
 import { FLEET_TIMINGS } from './timings.ts';
@@ -36,7 +36,9 @@ class Stuck implements Driver {
   }
 
   release(): void {}
-  async forget(): Promise<void> {}
+  async forget(): Promise<void> {
+    this.did.push('forget');
+  }
 }
 
 const SPEC: ModelSpec = {
@@ -57,22 +59,60 @@ const SPEC: ModelSpec = {
   driver: { driver: 'unusable', reason: '' },
 };
 
-const supervise = (driver: Stuck) => {
+/** Two models fit. */
+function fullRoom(): Room {
+  const room = new Room({ patienceMs: 0, turnMs: 0 });
+  room.resize(2, 0);
+  return room;
+}
+
+/** Another model of a pool. */
+class Neighbour implements Tenant {
+  readonly alwaysOn = false;
+  readonly pinned = false;
+  readonly leaving = false;
+  readonly lastUsedMs = 0;
+  did: string[] = [];
+
+  constructor(
+    readonly modelId: string,
+    readonly cost: number,
+    readonly yields: boolean,
+  ) {}
+
+  granted(): void {
+    this.did.push('granted');
+  }
+  refused(): void {
+    this.did.push('refused');
+  }
+  giveWay(): void {
+    this.did.push('gives way');
+  }
+}
+
+function gatewaysOfNone(): Gateways {
+  const gateways = new Gateways({ nowMs: () => 0, absentGraceMs: 0, onUse: () => {} });
+  gateways.open();
+  return gateways;
+}
+
+const supervise = (driver: Stuck, spec: ModelSpec = SPEC, room = fullRoom()) => {
   const lines: string[] = [];
   const logger = createLogger({
     service: 'runner',
     level: 'error',
     destination: { write: (line) => lines.push(line) },
   });
-  const supervisor = new Supervisor(SPEC, {
+  const supervisor = new Supervisor(spec, {
     catalog: new CatalogSource(0),
     nowMs: () => 0,
     logger,
     metrics: createRunnerMetrics(createMetrics('runner')),
-    room: new Room({ patienceMs: 0, turnMs: 0 }),
-    gateways: new Gateways({ nowMs: () => 0, absentGraceMs: 0, onUse: () => {} }),
+    room,
+    gateways: gatewaysOfNone(),
     writer: new ConditionWriter({ writeCondition: async () => {} }, logger),
-    timings: { ...FLEET_TIMINGS, backoffFactor: 0.01 },
+    timings: { ...FLEET_TIMINGS, minimumStayMs: 0, backoffFactor: 0.001 },
     createDriver: (_spec, report) => {
       driver.report = report;
       return driver;
@@ -85,7 +125,7 @@ describe('a model that cannot be ended', () => {
   it('is told again to end, with a log line each time, and starts only once it has ended', async () => {
     const driver = new Stuck(3);
     const { supervisor, lines } = supervise(driver);
-    await supervisor.begin({ condition: 'running', reason: '' });
+    supervisor.begin({ condition: 'running', reason: '', atMs: 0 }, await supervisor.look());
     supervisor.dispatch({ type: 'stop' });
     supervisor.dispatch({ type: 'start' });
     expect(supervisor.condition).toBe('starting');
@@ -98,12 +138,59 @@ describe('a model that cannot be ended', () => {
   it("does not delay its runner's shutdown, and is left alone after it", async () => {
     const driver = new Stuck(Number.POSITIVE_INFINITY);
     const { supervisor } = supervise(driver);
-    await supervisor.begin({ condition: 'running', reason: '' });
+    supervisor.begin({ condition: 'running', reason: '', atMs: 0 }, await supervisor.look());
     supervisor.dispatch({ type: 'stop' });
     await eventually(() => driver.did.length > 2);
     await supervisor.release(true);
     const { length } = driver.did;
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(driver.did).toHaveLength(length);
+  });
+});
+
+describe('a deleted model that cannot be ended', () => {
+  const waking: ModelSpec = { ...SPEC, mode: 'wake_on_request', cost: 1 };
+
+  /** It runs beside an idle model in a room that is full, and is deleted. */
+  async function deleted(driver: Stuck) {
+    const room = fullRoom();
+    const idle = new Neighbour('mdl_2', 1, true);
+    const { supervisor, lines } = supervise(driver, waking, room);
+    supervisor.begin({ condition: 'asleep', reason: '', atMs: 0 }, await supervisor.look());
+    supervisor.dispatch({ type: 'start' });
+    room.ask(idle, 0);
+    const ending = new AbortController();
+    return { room, idle, lines, ending, removed: supervisor.remove(ending.signal) };
+  }
+
+  it('is told again to end, has its room until it has ended, and is not asked to give way', async () => {
+    const driver = new Stuck(3);
+    const { room, idle, removed } = await deleted(driver);
+    const next = new Neighbour('mdl_3', 1, false);
+    room.ask(next, 0);
+    expect([idle.did, next.did]).toEqual([['granted'], []]);
+    await removed;
+    expect([idle.did, next.did]).toEqual([['granted'], ['granted']]);
+    expect(driver.did.filter((what) => what === 'halt')).toHaveLength(4);
+    expect(driver.did.at(-1)).toBe('forget');
+  });
+
+  it('is given up in the end, with its room, and what it has left is kept for the next runner', async () => {
+    const driver = new Stuck(Number.POSITIVE_INFINITY);
+    const { room, removed, lines } = await deleted(driver);
+    const next = new Neighbour('mdl_3', 1, false);
+    room.ask(next, 0);
+    await removed;
+    expect(next.did).toEqual(['granted']);
+    expect(driver.did).not.toContain('forget');
+    expect(lines.at(-1)).toContain('giving up');
+  });
+
+  it("does not delay its runner's end", async () => {
+    const driver = new Stuck(Number.POSITIVE_INFINITY);
+    const { ending, removed } = await deleted(driver);
+    ending.abort();
+    await removed;
+    expect(driver.did.filter((what) => what === 'halt')).toHaveLength(1);
   });
 });

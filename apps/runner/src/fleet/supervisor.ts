@@ -3,8 +3,8 @@ import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
-import { conditionOf, type Event, isWatched, type State, step, takeOver } from '../condition/machine.ts';
-import type { DriverReport } from '../drivers/driver.ts';
+import { conditionOf, type Event, type State, step, takeOver } from '../condition/machine.ts';
+import type { DriverReport, LeftBehind } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Room } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
@@ -115,33 +115,42 @@ export class Supervisor {
     return total > 1 ? { up: replicas.length, total, down } : null;
   }
 
-  /** Takes over the model, by its row and by what still runs. Call it once, first. */
-  async begin(persisted: PersistedCondition): Promise<void> {
-    this.#announcer.begin(persisted);
-    const leftBehind = await this.#driver.leftBehind();
+  /** Looks for what still runs, which has its room already. Call it once, first. */
+  async look(): Promise<LeftBehind> {
+    const found = await this.#driver.leftBehind();
+    if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#tenancy.hold();
+    return found;
+  }
+
+  /**
+   * Takes over the model, by its row and by what was found. Call it once, when all that are taken
+   * over together have been looked for: it may ask for room.
+   */
+  begin(persisted: PersistedCondition, found: LeftBehind): void {
     if (this.#ended) return;
-    const { state, effects } = takeOver(persisted.condition, persisted.reason, this.#spec.mode, leftBehind);
+    const { state, effects } = takeOver(persisted.condition, persisted.reason, this.#spec.mode, found);
+    this.#announcer.begin(persisted);
     this.#state = state;
-    if (leftBehind !== 'nothing' && leftBehind !== 'remote') this.#tenancy.hold();
-    if (state.phase === 'running') this.#driver.resume();
+    if (state.phase === 'running') {
+      this.#times.resume(persisted.atMs);
+      this.#driver.resume();
+    }
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
   }
 
   /**
-   * Takes over changed settings. Requests in flight end as they began. Servers at URLs are looked
-   * for at once. Until the first of them can be called, the model stays as it is. A process goes on
-   * as it was started; its next start is as changed.
+   * Takes over changed settings. Requests in flight end as they began. For the others, see
+   * `ModelDriver.change`.
    */
   change(spec: ModelSpec): void {
     if (spec.version <= this.#spec.version) return;
-    const before = this.#spec;
     this.#spec = spec;
     this.#logger.info({ version: spec.version }, 'a model is changed');
-    if (before.driver.driver !== 'process' && isWatched(this.#state)) this.#driver.replace(spec);
+    this.#driver.change(spec);
     this.#announce();
     // What made it fail may be mended.
-    if (this.condition === 'failed' && spec.mode === 'always_on' && !isWatched(this.#state))
+    if (this.condition === 'failed' && spec.mode === 'always_on' && !this.#driver.isLaunched)
       this.dispatch({ type: 'start' });
   }
 
@@ -178,7 +187,7 @@ export class Supervisor {
     const waiting = this.#waiters.wait(signal);
     if (!waiting) return 'busy';
     await waiting;
-    return this.#isSettled() ? this.status() : null;
+    return this.#isSettled() && !this.#ended ? this.status() : null;
   }
 
   /** Notes that the model is in use. */
@@ -199,16 +208,14 @@ export class Supervisor {
   /**
    * Removes a deleted model from the catalog before this call returns, then ends it. Never rejects.
    */
-  async remove(): Promise<void> {
+  async remove(runnerEnding: AbortSignal): Promise<void> {
     this.#deps.catalog.remove(this.modelId);
     this.#end();
-    try {
-      await this.#driver.halt();
-      this.#tenancy.release();
-      await this.#driver.forget();
-    } catch (err) {
-      this.#logger.error({ err }, 'a deleted model could not be ended and removed');
-    }
+    // It still has its room, but no longer gives way to others.
+    this.#state = { ...this.#state, phase: 'stopping', reason: '' };
+    await this.#effects
+      .endDeleted(runnerEnding)
+      .catch((err) => this.#logger.error({ err }, 'the files of a deleted model could not be removed'));
   }
 
   /**
@@ -246,7 +253,7 @@ export class Supervisor {
   }
 
   #announce(): void {
-    this.#announcer.announce(catalogEntry(this.#spec, this.#state, this.#driver.replicas), this.status());
+    this.#announcer.announce(catalogEntry(this.#spec, this.#state, this.#driver), this.status());
   }
 
   #isSettled(): boolean {

@@ -58,7 +58,7 @@ export class Tenancy implements Tenant {
 
   granted(): void {
     this.#deps.times.launch();
-    this.#deps.driver.launch(this.#deps.current().spec);
+    this.#deps.driver.launch();
   }
 
   refused(reason: string): void {

@@ -25,6 +25,23 @@ describe('the times of a model', () => {
     started.clock.advance(MINIMUM_STAY_MS);
     expect(started.times.mayLeave).toBe(true);
   });
+
+  it('have it keep its room for as long also when another runner takes it over meanwhile', () => {
+    const { clock, times } = launched();
+    const startedMs = clock.now();
+    clock.advance(MINIMUM_STAY_MS - 1);
+    times.resume(startedMs);
+    expect(times.mayLeave).toBe(false);
+    clock.advance(1);
+    expect(times.mayLeave).toBe(true);
+  });
+
+  it('have it keep its room no longer than that, though the clock of the runner before was ahead', () => {
+    const { clock, times } = launched();
+    times.resume(clock.now() + 10 * MINIMUM_STAY_MS);
+    clock.advance(MINIMUM_STAY_MS);
+    expect(times.mayLeave).toBe(true);
+  });
 });
 
 function launched() {

@@ -52,6 +52,11 @@ export class Times {
     this.#endLaunch(after.phase === 'running' ? 'running' : after.reason ? 'failed' : 'stopped');
   }
 
+  /** Takes over a model that has been running since then. */
+  resume(sinceMs: number): void {
+    this.#staysUntilMs = Math.min(sinceMs, this.#deps.nowMs()) + this.#deps.timings.minimumStayMs;
+  }
+
   /** A request came while it was about to leave, so it stays for a while. */
   stay(): void {
     this.use();

@@ -46,6 +46,21 @@ async function anotherTakesTheLead(): Promise<{ end(): Promise<void> }> {
   return { end: async () => void (await harness.db.$executeRaw`UPDATE runner_lease SET expires_at = now()`) };
 }
 
+describe('the lead', () => {
+  it('holds while it is renewed, and not once its lease has expired, though no timer has said so', async () => {
+    expect((await candidate()).holds()).toBe(true);
+    const leaseMs = 1_500;
+    const lead = await candidate({
+      candidate: { pool: 'gpu0', holder: 'one', process: null },
+      timings: { leaseMs, renewMs: LONG_MS, tryMs: 20 },
+    });
+    // The process stands still: nothing else can run.
+    const untilMs = performance.now() + leaseMs;
+    while (performance.now() < untilMs);
+    expect([lead.holds(), lead.lost.aborted]).toEqual([false, true]);
+  });
+});
+
 describe('one of several runners', () => {
   it('is active, and another stands by, ready, names it, and takes over when it ends', async () => {
     const first = await harness.start();

@@ -45,6 +45,11 @@ export interface Lead {
   /** Aborted when the lease is lost. Another runner may be active already. */
   readonly lost: AbortSignal;
   /**
+   * Whether the lease surely lasts at this moment. A process that stood still may go on before it
+   * notices that it has expired.
+   */
+  holds(): boolean;
+  /**
    * Writes a condition before any other runner becomes active, or not at all. Rejects if it was not
    * written.
    */
@@ -74,6 +79,7 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
 }
 
 const TAKEN = 'another runner has taken the lease';
+const EXPIRED = 'Postgres did not renew the lease in time';
 
 /** A lease that is renewed until it is released or lost. */
 class HeldLead implements Lead {
@@ -84,6 +90,7 @@ class HeldLead implements Lead {
   readonly #over = new AbortController();
   readonly #renewed: Promise<void>;
   #expiry: NodeJS.Timeout | undefined;
+  #endsAtMs = 0;
 
   /**
    * @param takenMs when the lease was asked for, by `performance.now`; it lasts at least from then
@@ -98,6 +105,11 @@ class HeldLead implements Lead {
 
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  holds(): boolean {
+    if (performance.now() >= this.#endsAtMs) this.#lose(EXPIRED);
+    return !this.#over.signal.aborted;
   }
 
   async writeCondition(change: ConditionChange): Promise<void> {
@@ -147,8 +159,8 @@ class HeldLead implements Lead {
   /** Has the lead end when a lease that was asked for at this time is about to. */
   #lastFrom(sentMs: number): void {
     clearTimeout(this.#expiry);
-    const leftMs = sentMs + this.#options.timings.leaseMs - MARGIN_MS - performance.now();
-    this.#expiry = setTimeout(() => this.#lose('Postgres did not renew the lease in time'), leftMs);
+    this.#endsAtMs = sentMs + this.#options.timings.leaseMs - MARGIN_MS;
+    this.#expiry = setTimeout(() => this.#lose(EXPIRED), this.#endsAtMs - performance.now());
   }
 
   #lose(reason: string): void {

@@ -51,7 +51,7 @@ export function decide(
   const sleep: string[] = [];
   const refuse: string[] = [];
   let first: string | null = null;
-  let permanent = sum(holders.filter(({ alwaysOn }) => alwaysOn));
+  let permanent = permanentIn(holders);
   const pinned = sum(holders.filter((holder) => holder.pinned && !holder.alwaysOn && !holder.leaving));
   const unused = capacity - sum(holders);
   let free = Math.max(0, unused);
@@ -90,6 +90,10 @@ export function decide(
   }
   return { start, sleep, refuse, first };
 }
+
+/** What always-on models hold for as long as nobody stops them. */
+export const permanentIn = (holders: readonly Holder[]): number =>
+  sum(holders.filter(({ alwaysOn, leaving }) => alwaysOn && !leaving));
 
 const sum = (models: readonly { readonly cost: number }[]): number =>
   models.reduce((total, { cost }) => total + cost, 0);

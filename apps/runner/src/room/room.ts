@@ -1,4 +1,4 @@
-import { decide, type Holder } from './decide.ts';
+import { decide, type Holder, permanentIn } from './decide.ts';
 
 /** A model of the pool, as its room is shared out. */
 export interface Tenant {
@@ -160,7 +160,7 @@ export class Room {
   }
 
   #reason({ cost }: Tenant, capacity: number): string {
-    const permanent = [...this.#holders].reduce((total, one) => total + (one.alwaysOn ? one.cost : 0), 0);
+    const permanent = permanentIn([...this.#holders]);
     const taken = permanent > 0 ? `, of which always-on models take ${permanent}` : '';
     return `It needs ${cost} of its pool's capacity. That is ${capacity}${taken}.`;
   }

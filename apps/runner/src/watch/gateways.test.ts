@@ -6,6 +6,7 @@ const GRACE_MS = 15_000;
 function gateways() {
   const clock = { ms: 0 };
   const all = new Gateways({ nowMs: () => clock.ms, absentGraceMs: GRACE_MS, onUse: () => {} });
+  all.open();
   clock.ms = GRACE_MS;
   return { all, clock };
 }
@@ -17,6 +18,18 @@ const report = (...activity: { modelId: string; inFlight: number }[]) => ({
 });
 
 describe('a model is unused', () => {
+  it('only some time after gateways can reach the runner, however long its takeover takes', () => {
+    const clock = { ms: 0 };
+    const all = new Gateways({ nowMs: () => clock.ms, absentGraceMs: GRACE_MS, onUse: () => {} });
+    clock.ms = 10 * GRACE_MS;
+    expect(all.isUnused('m1')).toBe(false);
+    all.open();
+    clock.ms += GRACE_MS - 1;
+    expect(all.isUnused('m1')).toBe(false);
+    clock.ms += 1;
+    expect(all.isUnused('m1')).toBe(true);
+  });
+
   it('by a gateway whose last report says so, however old that report is', () => {
     const { all, clock } = gateways();
     const link = all.connect();

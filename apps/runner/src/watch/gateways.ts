@@ -25,8 +25,8 @@ export interface GatewaysOptions {
   readonly nowMs: () => number;
   /**
    * How long a disconnected gateway is assumed to go on as it last reported: it serves from its
-   * last catalog. For as long after its start, a runner assumes that there may be gateways it has
-   * not met yet.
+   * last catalog. For as long after gateways can reach it, a runner assumes that there may be some
+   * that it has not met yet.
    */
   readonly absentGraceMs: number;
   readonly onUse: (modelId: string) => void;
@@ -39,11 +39,15 @@ export class Gateways {
   /** Disconnected gateways by instance, with the time until which they count. */
   readonly #absent = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
-  readonly #blindUntilMs: number;
+  #blindUntilMs = Number.POSITIVE_INFINITY;
 
   constructor(options: GatewaysOptions) {
     this.#options = options;
-    this.#blindUntilMs = options.nowMs() + options.absentGraceMs;
+  }
+
+  /** Notes that gateways can reach this runner from now on. */
+  open(): void {
+    this.#blindUntilMs = this.#options.nowMs() + this.#options.absentGraceMs;
   }
 
   get connected(): number {

@@ -33,6 +33,12 @@ export class ApiError extends Error {
 export const CONFLICT = 409;
 export const GONE = 410;
 
+/** Whether this runner still leads. See `Lead`. */
+export interface Leading {
+  readonly lost: AbortSignal;
+  holds(): boolean;
+}
+
 export interface ApiTimings {
   /** A call other than a watch, with its whole answer. */
   readonly callMs: number;
@@ -56,11 +62,16 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
  * call needs the rights in `infra/kubernetes/model-namespace/role.yaml`.
  */
 export class KubernetesApi {
+  /** Aborted when this runner leads no more. Then it changes nothing. */
+  readonly lost: AbortSignal;
   readonly #connection: Pick<Connection, 'send'>;
+  readonly #lead: Leading;
   readonly #timings: ApiTimings;
 
-  constructor(connection: Pick<Connection, 'send'>, timings: ApiTimings = API_TIMINGS) {
+  constructor(connection: Pick<Connection, 'send'>, lead: Leading, timings: ApiTimings = API_TIMINGS) {
     this.#connection = connection;
+    this.#lead = lead;
+    this.lost = lead.lost;
     this.#timings = timings;
   }
 
@@ -70,7 +81,8 @@ export class KubernetesApi {
 
   /** Fails with CONFLICT when the workload has changed since `scale` was read. */
   setScale(workload: Workload, scale: V1Scale, signal: AbortSignal): Promise<V1Scale> {
-    return this.#json({ method: 'PUT', path: scalePath(workload), body: scale }, signal);
+    const maySend = () => !signal.aborted && this.#lead.holds();
+    return this.#json({ method: 'PUT', path: scalePath(workload), body: scale, maySend }, signal);
   }
 
   async endpointSlices(

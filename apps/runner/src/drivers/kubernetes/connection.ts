@@ -12,6 +12,10 @@ export interface ApiCall {
   readonly query?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /**
+   * Asked right before it is sent, because the credentials may take their time. Default: it may.
+   */
+  readonly maySend?: () => boolean;
 }
 
 /** How often the system asks whether the peer of a quiet connection is still there. */
@@ -43,7 +47,10 @@ export class Connection {
     return this.#attempt(call, signal);
   }
 
-  async #attempt({ method, path, query, body }: ApiCall, signal: AbortSignal): Promise<IncomingMessage> {
+  async #attempt(
+    { method, path, query, body, maySend }: ApiCall,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
     const { RequestContext } = await client();
     const config = await this.#load();
     const url = new URL((config.getCurrentCluster()?.server ?? '').replace(/\/$/, '') + path);
@@ -59,6 +66,7 @@ export class Connection {
       headers: context.getHeaders() as OutgoingHttpHeaders,
       ...(agent ? { agent } : {}),
     };
+    if (maySend && !maySend()) throw new Error('another runner leads');
     return new Promise((resolve, reject) => {
       const sent = (url.protocol === 'https:' ? secure : plain)(url, options, resolve);
       sent.on('error', reject);

@@ -29,6 +29,8 @@ const SETTINGS: KubernetesSettings = {
 
 let cluster: FakeKubernetes;
 let api: KubernetesApi;
+let lost: AbortController;
+let holds: () => boolean;
 let dir: string;
 let model: Server;
 let modelAnswers: { status: number; body: string };
@@ -37,7 +39,12 @@ let drivers: KubernetesDriver[];
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'tidegate-kube-'));
   cluster = await new FakeKubernetes().listen();
-  api = new KubernetesApi(new Connection(cluster.kubeconfig(dir)));
+  lost = new AbortController();
+  holds = () => true;
+  api = new KubernetesApi(new Connection(cluster.kubeconfig(dir)), {
+    lost: lost.signal,
+    holds: () => holds(),
+  });
   drivers = [];
   modelAnswers = { status: 200, body: '{"data":[{"id":"qwen"}]}' };
   model = createServer((_request, response) =>
@@ -155,6 +162,26 @@ describe('switching on', () => {
       ending.abort();
     };
     await expect(switchOn(api, SETTINGS, 3, ending.signal)).rejects.toThrow('has been modified');
+    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
+  });
+
+  it('is not done by a runner that leads no more, nor is switching off', async () => {
+    cluster.workload(DEPLOYMENT);
+    // The lead is lost while the count is read.
+    holds = () => cluster.asked.length < 1;
+    await expect(switchOn(api, SETTINGS, 3, new AbortController().signal)).rejects.toThrow('another runner');
+    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
+    cluster.workload(DEPLOYMENT, 2);
+    await expect(driverOf().driver.halt()).rejects.toThrow('another runner');
+    expect(cluster.asked.filter(({ verb }) => verb === 'update')).toEqual([]);
+  });
+
+  it('is not done when it is called off while the count is read', async () => {
+    cluster.workload(DEPLOYMENT);
+    const ending = new AbortController();
+    const scale = api.scale.bind(api);
+    api.scale = (...asked) => scale(...asked).finally(() => ending.abort());
+    await expect(switchOn(api, SETTINGS, 3, ending.signal)).rejects.toThrow('called off');
     expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });
 
@@ -472,6 +499,14 @@ describe('a start that does not succeed', () => {
 });
 
 describe('switching off', () => {
+  it('ends with the lead, and leaves the pods to the next runner', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    cluster.onScale = () => lost.abort();
+    // Its pods never end.
+    await expect(driverOf({}, { nowMs: () => 0 }).driver.halt()).rejects.toThrow('ABORT_ERR');
+    expect(cluster.asked.filter(({ verb }) => verb === 'update')).toHaveLength(1);
+  });
+
   it('scales to 0, and is done when no pod is left that nobody told to end', async () => {
     cluster.workload(DEPLOYMENT, 4);
     const { driver } = driverOf({}, { nowMs: () => 0 });
@@ -495,8 +530,11 @@ describe('switching off', () => {
   it('comes after a switching on that is under way', async () => {
     cluster.workload(DEPLOYMENT);
     const { driver } = driverOf();
+    const halted = new Promise((resolve) => {
+      cluster.meanwhile = () => resolve(driver.halt());
+    });
     driver.launch(false);
-    await driver.halt();
+    await halted;
     const counts = cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? body.spec.replicas : []));
     expect(counts).toEqual([3, 0]);
   });
@@ -551,9 +589,9 @@ describe('what is left behind', () => {
     expect(await driverOf().driver.leftBehind()).toBe(expected);
   });
 
-  it('is taken for pending while Kubernetes does not say', async () => {
+  it('is unknown while Kubernetes does not say', async () => {
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
-    expect(await driverOf().driver.leftBehind()).toBe('pending');
+    expect(await driverOf().driver.leftBehind()).toBe('unknown');
   });
 
   it('is up before the launch returns', async () => {

@@ -36,7 +36,7 @@ export class KubernetesDriver implements Driver {
       this.#found = { ...replicasOf(slices, settings.port), count: countOf(scale) };
       return this.#found.replicas.length > 0 ? 'process' : 'pending';
     } catch (error) {
-      return isAbsent(error) ? 'nothing' : 'pending';
+      return isAbsent(error) ? 'nothing' : 'unknown';
     }
   }
 
@@ -52,7 +52,7 @@ export class KubernetesDriver implements Driver {
     // Nothing may start behind its back.
     await this.#launch?.switching;
     const { api, settings, timings, nowMs, random } = this.#options;
-    const { signal } = new AbortController();
+    const signal = api.lost;
     const deadlineMs = nowMs() + timings.scaleDownMs;
     for (let failures = 0; ; ) {
       try {

@@ -74,6 +74,55 @@ describe('a workload of Kubernetes that wakes on request', () => {
   });
 });
 
+describe('a workload that is switched on and has no pod that answers', () => {
+  const counts = () =>
+    cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? [body.spec.replicas] : []));
+
+  it('is left on when a runner takes it over: it was switched on before it was published', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    const modelId = await publish();
+    const watcher = (await harness.start({ kubernetes: kubernetes() })).watch('gw_1');
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_STARTING');
+    cluster.onScale(DEPLOYMENT, 1);
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    expect(counts()).toEqual([]);
+  });
+
+  it('is left on when a runner takes it over: it is always on and has failed', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    const failed = { condition: 'failed', conditionReason: 'Its server does not answer.' } as const;
+    const modelId = await publish({ mode: 'always_on', ...failed });
+    const watcher = (await harness.start({ kubernetes: kubernetes() })).watch('gw_1');
+    await eventually(() => watcher.condition(modelId) !== undefined);
+    cluster.onScale(DEPLOYMENT, 1);
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    expect(counts()).toEqual([]);
+  });
+});
+
+describe('a workload in a full pool', () => {
+  it('is not scaled up when its settings change while it waits for room', async () => {
+    await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
+    const busy = await harness.publishProcess({}, { cost: 1 });
+    const modelId = await publish({ cost: 1 });
+    const runner = await harness.start({ kubernetes: kubernetes(), timings: { minimumStayMs: 0 } });
+    const gateway = runner.watch('gw_1');
+    await runner.wake(busy.modelId);
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    gateway.report();
+    await expect(runner.wake(modelId, 300)).rejects.toMatchObject({ code: 4 });
+    const data = { sleepAfterS: 300, version: { increment: 1 } };
+    await harness.db.model.update({ where: { id: modelId }, data });
+    await runner.refresh(modelId);
+    await expect(runner.wake(modelId, 300)).rejects.toMatchObject({ code: 4 });
+    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
+    const woken = runner.wake(modelId);
+    gateway.activity = [];
+    gateway.report();
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING' });
+  });
+});
+
 describe('a workload whose model was deleted while no runner acted', () => {
   const DELETIONS = {
     'the model alone': (modelId: string) =>

@@ -21,7 +21,8 @@ it("needs exactly the rights of the runner's Role", async () => {
   const cluster = await new FakeKubernetes().listen();
   // The first call loads the client, which takes a busy machine long.
   const timings = { ...API_TIMINGS, callMs: 120_000 };
-  const api = new KubernetesApi(new Connection(cluster.kubeconfig(dir)), timings);
+  const leading = { lost: new AbortController().signal, holds: () => true };
+  const api = new KubernetesApi(new Connection(cluster.kubeconfig(dir)), leading, timings);
   const ended = new AbortController();
   const { signal } = ended;
   for (const kind of ['deployment', 'statefulset'] as const) {

@@ -1,0 +1,236 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Condition } from '@tidegate/contracts';
+import { createLogger, createMetrics } from '@tidegate/runtime';
+import { eventually } from '@tidegate/testing';
+import fc from 'fast-check';
+import { CatalogSource } from '../catalog/catalog.ts';
+import { ConditionWriter } from '../catalog/condition-writer.ts';
+import type { ModelSpec } from '../catalog/spec.ts';
+import type { Driver, DriverReport, LeftBehind } from '../drivers/driver.ts';
+import { createRunnerMetrics } from '../metrics.ts';
+import { Gateways } from '../watch/gateways.ts';
+import { Fleet } from './fleet.ts';
+import { FLEET_TIMINGS } from './timings.ts';
+
+const CAPACITY = 4;
+/** Only the calls of a test make anything happen. */
+const NEVER_MS = 3_600_000;
+
+const models = fc.array(
+  fc.record({
+    cost: fc.integer({ min: 1, max: CAPACITY }),
+    mode: fc.constantFrom('always_on' as const, 'wake_on_request' as const),
+    /** Whether an earlier runner has left it running, and how long it takes to find out. */
+    runs: fc.boolean(),
+    turnsToLook: fc.nat(4),
+    failedEnds: fc.nat(3),
+  }),
+  { minLength: 2, maxLength: 5 },
+);
+type Shape = typeof models extends fc.Arbitrary<readonly (infer T)[]> ? T : never;
+
+/** What runs of all models, whoever started it. */
+class Machine {
+  /** Costs of what runs, by model. */
+  readonly #running = new Map<string, number>();
+  /** The most that ran at the same time. */
+  most = 0;
+
+  run(modelId: string, cost: number): void {
+    this.#running.set(modelId, cost);
+    this.most = Math.max(this.most, this.used);
+  }
+
+  end(modelId: string): void {
+    this.#running.delete(modelId);
+  }
+
+  runs(modelId: string): boolean {
+    return this.#running.has(modelId);
+  }
+
+  get used(): number {
+    return [...this.#running.values()].reduce((sum, cost) => sum + cost, 0);
+  }
+}
+
+const turn = () => new Promise(setImmediate);
+
+/** Is up as soon as it is launched. Its end may take several attempts. */
+class FakeDriver implements Driver {
+  constructor(
+    readonly machine: Machine,
+    readonly spec: ModelSpec,
+    readonly shape: { readonly turnsToLook: number; failedEnds: number },
+    readonly report: (report: DriverReport) => void,
+  ) {}
+
+  async leftBehind(): Promise<LeftBehind> {
+    for (let i = 0; i < this.shape.turnsToLook; i++) await turn();
+    return this.machine.runs(this.spec.modelId) ? 'process' : 'nothing';
+  }
+
+  launch(): void {
+    this.machine.run(this.spec.modelId, this.spec.cost);
+    this.report({ type: 'up', replicas: [{ id: '1', baseUrl: 'http://127.0.0.1:1/v1' }] });
+  }
+
+  async halt(): Promise<void> {
+    await turn();
+    if (this.shape.failedEnds-- > 0) throw new Error('it still runs');
+    this.machine.end(this.spec.modelId);
+  }
+
+  release(): void {}
+  async forget(): Promise<void> {}
+}
+
+const specOf = ({ cost, mode }: Shape, i: number): ModelSpec => ({
+  modelId: `mdl_${i}`,
+  version: 1,
+  orgId: 'org_1',
+  name: `m${i}`,
+  kind: 'text',
+  mode,
+  contextTokens: 1,
+  publishedAtMs: 0,
+  sleepAfterMs: NEVER_MS,
+  cost,
+  pinned: false,
+  upstreamModel: `m${i}`,
+  upstreamModelAssumed: true,
+  upstreamKey: '',
+  driver: {
+    driver: 'kubernetes',
+    settings: {
+      namespace: 'gpu',
+      kind: 'deployment',
+      name: `m${i}`,
+      service: `m${i}`,
+      replicas: 1,
+      startTimeoutS: 1,
+    },
+  },
+});
+
+/** A fleet of models of which some run already, and what was asked for them. */
+function fleetOf(shapes: readonly Shape[], clearStrays = async () => {}) {
+  const machine = new Machine();
+  const rows = new Map(shapes.map((shape, i) => [`mdl_${i}`, specOf(shape, i)]));
+  const left = new Map(shapes.map((shape, i) => [`mdl_${i}`, { ...shape }]));
+  // What runs at a takeover fits: an earlier runner has seen to that.
+  for (const [modelId, { runs, cost }] of left)
+    if (runs && machine.used + cost <= CAPACITY) machine.run(modelId, cost);
+  const stored = (spec: ModelSpec) => {
+    const condition: Condition = spec.mode === 'always_on' ? 'starting' : 'asleep';
+    return { spec, persisted: { condition, reason: '', atMs: 0 } };
+  };
+  let nowMs = 0;
+  const logger = createLogger({ service: 'runner', level: 'silent' });
+  const gateways = new Gateways({ nowMs: () => nowMs, absentGraceMs: 0, onUse: () => {} });
+  gateways.open();
+  const fleet = new Fleet({
+    store: {
+      versions: async () => new Map([...rows].map(([modelId, { version }]) => [modelId, version])),
+      capacity: async () => CAPACITY,
+      some: async (ids) => ids.flatMap((id) => rows.get(id) ?? []).map(stored),
+      one: async (id) => [rows.get(id)].flatMap((spec) => (spec ? [stored(spec)] : []))[0] ?? null,
+      writeCondition: async () => {},
+      leftWorkloads: async () => [],
+      forgetWorkload: async () => {},
+    },
+    timings: { ...FLEET_TIMINGS, minimumStayMs: 0, backoffFactor: 0, rereadMs: NEVER_MS, idleCheckMs: 1 },
+    nowMs: () => nowMs,
+    logger,
+    metrics: createRunnerMetrics(createMetrics('runner')),
+    writer: new ConditionWriter({ writeCondition: async () => {} }, logger),
+    catalog: new CatalogSource(0),
+    gateways,
+    createDriver: (spec, report) => new FakeDriver(machine, spec, left.get(spec.modelId) as Shape, report),
+    clearStrays,
+    endWorkload: async () => {},
+  });
+  const advance = () => {
+    nowMs += 1_000;
+  };
+  return { fleet, machine, rows, advance };
+}
+
+const calls = fc.array(
+  fc.record({
+    model: fc.nat(4),
+    what: fc.constantFrom(
+      'wake' as const,
+      'start' as const,
+      'stop' as const,
+      'change' as const,
+      'delete' as const,
+    ),
+  }),
+  { maxLength: 12 },
+);
+
+describe('a takeover', () => {
+  it('does not wait for strays to end, but the end of the runner does', async () => {
+    let end = () => {};
+    const strays = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const { fleet } = fleetOf([], () => strays);
+    await fleet.start();
+    let ended = false;
+    const closed = fleet.close(false).then(() => {
+      ended = true;
+    });
+    await turn();
+    expect(ended).toBe(false);
+    end();
+    await closed;
+  });
+});
+
+describe('the room of a pool, as a fleet has it', () => {
+  it('is not exceeded by a takeover, in whichever order it is found what still runs', async () => {
+    await fc.assert(
+      fc.asyncProperty(models, async (shapes) => {
+        const { fleet, machine } = fleetOf(shapes);
+        await fleet.start();
+        await fleet.close(false);
+        expect(machine.most).toBeLessThanOrEqual(CAPACITY);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('is not exceeded by wakes, starts, stops, changes and deletions, and comes back after them', async () => {
+    await fc.assert(
+      fc.asyncProperty(models, calls, async (shapes, asked) => {
+        const { fleet, machine, rows, advance } = fleetOf(shapes);
+        await fleet.start();
+        const waits = new AbortController();
+        for (const { model, what } of asked) {
+          const modelId = `mdl_${model % shapes.length}`;
+          const spec = rows.get(modelId);
+          if (what === 'delete') rows.delete(modelId);
+          if (what === 'change' && spec) rows.set(modelId, { ...spec, version: spec.version + 1 });
+          if (what === 'wake') void fleet.wake(modelId, waits.signal);
+          else if (what === 'start' || what === 'stop') await fleet.command(modelId, what);
+          else await fleet.refresh(modelId);
+          advance();
+          await turn();
+        }
+        for (const modelId of [...rows.keys()]) {
+          rows.delete(modelId);
+          await fleet.refresh(modelId);
+        }
+        const isEmpty = () => fleet.room()?.used === 0;
+        const emptied = await eventually(isEmpty, { intervalMs: 1, timeoutMs: 5_000 }).catch(() => false);
+        waits.abort();
+        await fleet.close(false);
+        expect([emptied, machine.used]).toEqual([true, 0]);
+        expect(machine.most).toBeLessThanOrEqual(CAPACITY);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
