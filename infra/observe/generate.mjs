@@ -82,14 +82,14 @@ This page is made from the code, with \`npm run observe\`. Each service answers 
 
 For your Prometheus there are [alert rules](../infra/observe/alerts.yml), for Grafana
 [dashboards](../infra/observe/dashboards). Give the scrape jobs names that begin with \`tidegate\`.
-[Runbooks](runbooks.md) tell what to do about each alert. \`npm start -- --observe\` runs a Prometheus
+[Runbooks](runbooks.md) say what to do about each alert. \`npm start -- --observe\` runs a Prometheus
 with the local stack: the one on \`PATH\`, or that of Debian's or Ubuntu's packages.
 
 The number of series is bounded. Labels come from closed sets, but for three. \`model\` (always with
-\`org\`) has at most 200 values in each process: models beyond that share the series \`other\` of counters
-and histograms, and gauges show those with the most requests. \`org\` alone is a label of the ten
-organizations that have used most of their month. \`pool\` is the one pool of a runner. No label holds a
-key, an address or content.
+\`org\`) has at most 200 values in each process: models beyond that share the series \`other\` of
+counters and histograms, and gauges show those with the most requests. \`org\` alone is a label of the
+ten organizations that have used most of their month. \`pool\` is the one pool of a runner. No label
+holds a key, an address or content.
 
 A gauge has no sample while what it reads is away: an old value would look current.
 
