@@ -34,6 +34,7 @@ const plan = (from) => [
   ...(from ? [/** @type {Step} */ (['upgrade', steps.upgrade(ROOT)])] : []),
   ['images', steps.sizes],
   ['at rest', steps.memory],
+  ["the runner's secrets", steps.secretsOfRunner],
   ...SERVICES.map((service) => /** @type {Step} */ ([`kill ${service}`, steps.kill(service)])),
   ['scale', steps.scale],
   ['kill one of two limiters', steps.killOneOfTwo('limiter')],

@@ -68,6 +68,26 @@ export async function counted(here, { answered }) {
   return `${answered} answered, ${seen.requests - seen.errors} counted as answered, ${seen.errors} as errors`;
 }
 
+/**
+ * A process of the runner's container has the rights of a model's process. Its own shell aside, it
+ * reads no environment there, also while the engine asks for the runner's health.
+ * @param {Installation} here
+ */
+export async function secretsOfRunner(here) {
+  const script = `
+    for round in 1 2 3 4 5 6 7 8; do
+      for process in /proc/[0-9]*; do
+        case $process in /proc/$$) continue ;; esac
+        tr '\\0' '\\n' <$process/environ 2>/dev/null | grep -q SECRET_KEY && echo "$process is open"
+      done
+      sleep 1
+    done
+    grep -c '' /proc/self/environ >/dev/null && echo looked`;
+  const seen = await here.compose(['exec', '-T', '--env', 'SECRET_KEY=', 'runner', 'sh', '-c', script]);
+  assert.equal(seen.trim(), 'looked');
+  return 'no process there reads the environment of another one';
+}
+
 /** @param {string} service */
 export const kill = (service) => async (/** @type {Installation} */ here, /** @type {World} */ world) => {
   const { summary } = await underLoad(world, gatewaysOf(here), async () => {
