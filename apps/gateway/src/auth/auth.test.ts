@@ -137,11 +137,34 @@ describe('principals', () => {
     expect(principals.size).toBe(0);
   });
 
-  it('are current after a refresh', async () => {
+  it('are current after a check', async () => {
     const { principals, state } = start();
     await principals.get(key);
     state.answer = { ...principal, imagesAllowed: true };
-    expect(await principals.refresh(key)).toMatchObject({ imagesAllowed: true });
+    expect(await principals.check(key)).toMatchObject({ imagesAllowed: true });
     expect(principals.get(key)).toMatchObject({ imagesAllowed: true });
+  });
+
+  it('stay cached when a check fails, and go when the key is invalid', async () => {
+    const { principals, state } = start();
+    await principals.get(key);
+    state.answer = INTERNAL_ERROR;
+    await principals.check(key);
+    expect(principals.size).toBe(1);
+    state.answer = INVALID_API_KEY;
+    await principals.check(key);
+    expect(principals.size).toBe(0);
+  });
+
+  it('are checked by one question at a time, and never by one from before the check', async () => {
+    const { principals, state } = start();
+    const first = principals.check(key);
+    state.answer = INVALID_API_KEY;
+    const others = await Promise.all([principals.check(key), principals.check(key), principals.check(key)]);
+    expect(others).toEqual([INVALID_API_KEY, INVALID_API_KEY, INVALID_API_KEY]);
+    expect(await first).toMatchObject({ keyId: 'k1' });
+    expect(state.asked).toBe(2);
+    await principals.check(key);
+    expect(state.asked).toBe(3);
   });
 });

@@ -10,7 +10,7 @@ import {
 import { retryAfterSeconds } from '@tidegate/limits';
 import { clientAddress } from '@tidegate/runtime';
 import type { Exchange } from '../http/exchange.ts';
-import { BUSY, INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
+import { INVALID_API_KEY } from '../refusals.ts';
 import { presentedKey } from './authorization.ts';
 import type { BlockedAddresses } from './blocked-addresses.ts';
 import type { Principal, Principals } from './principals.ts';
@@ -70,12 +70,17 @@ export async function refuseUnadmitted(
   { key, cached }: Caller,
   refusal: Refusal,
 ): Promise<Refusal> {
-  // A gateway or limiter in trouble is asked nothing more.
-  if (!cached || refusal === BUSY || refusal === INTERNAL_ERROR) return refusal;
-  const principal = await deps.principals.refresh(key);
+  if (!cached || isCertain(refusal)) return refusal;
+  const principal = await deps.principals.check(key);
   const isInvalid = isRefusal(principal) && principal.code === 'invalid_api_key';
   return isInvalid ? countInvalidKey(deps, request) : refusal;
 }
+
+/** The limiter was asked already, or nothing more is asked while something is in trouble. */
+const isCertain = ({ code, cause }: Refusal): boolean =>
+  ['invalid_api_key', 'plan_upgrade_required', 'internal_error'].includes(code) ||
+  cause === 'busy' ||
+  cause === 'blocked_address';
 
 /**
  * Drops cached principals that a refused admission proves stale: the limiter's answer is newer than

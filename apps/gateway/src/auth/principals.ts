@@ -30,6 +30,12 @@ export interface PrincipalsOptions {
 
 type PrincipalOrRefusal = Principal | Refusal;
 
+interface Check {
+  readonly answer: Promise<PrincipalOrRefusal>;
+  /** Asked once there is an answer. */
+  next: Promise<PrincipalOrRefusal> | null;
+}
+
 /**
  * Caches recently seen keys by hash. The cache saves a question to the limiter but never replaces a
  * check: the limiter checks the key of every admission again. Invalid keys are not cached, so
@@ -39,6 +45,7 @@ export class Principals {
   readonly #options: PrincipalsOptions;
   readonly #cached: LRUCache<string, Principal>;
   readonly #pending = new Map<string, Promise<PrincipalOrRefusal>>();
+  readonly #checks = new Map<string, Check>();
   /**
    * Incremented with each drop. An answer that was requested before a drop may be stale, so it is
    * not cached.
@@ -68,12 +75,26 @@ export class Principals {
     return cached;
   }
 
-  /** Asks for the current principal, bypassing the cache. */
-  refresh(key: ParsedApiKey): Promise<PrincipalOrRefusal> {
+  /**
+   * Asks for the current principal, whatever is cached. For each key one question is under way at a
+   * time. Callers who come meanwhile share the next one, so that none gets an answer to a question
+   * from before its call.
+   */
+  check(key: ParsedApiKey): Promise<PrincipalOrRefusal> {
     const id = key.hash.toString('latin1');
-    this.#cached.delete(id);
-    this.#pending.delete(id);
-    return this.#load(id, key);
+    const current = this.#checks.get(id);
+    if (!current) return this.#check(id, key);
+    current.next ??= current.answer.then(() => this.#check(id, key));
+    return current.next;
+  }
+
+  #check(id: string, key: ParsedApiKey): Promise<PrincipalOrRefusal> {
+    const check: Check = { answer: this.#fetch(id, key), next: null };
+    this.#checks.set(id, check);
+    void check.answer.then(() => {
+      if (this.#checks.get(id) === check) this.#checks.delete(id);
+    });
+    return check.answer;
   }
 
   dropKey(keyId: string): void {
@@ -108,7 +129,10 @@ export class Principals {
   async #fetch(id: string, { orgTag, hash }: ParsedApiKey): Promise<PrincipalOrRefusal> {
     const generation = this.#generation;
     const answer = await this.#options.authenticate(orgTag, hash);
-    if (isRefusal(answer)) return answer;
+    if (isRefusal(answer)) {
+      if (answer.code === 'invalid_api_key') this.#cached.delete(id);
+      return answer;
+    }
     const principal: Principal = {
       orgId: answer.orgId,
       keyId: answer.keyId,

@@ -143,6 +143,19 @@ describe('a replica that answers with failures', () => {
     expect(isEjected('b', three)).toBe(true);
   });
 
+  it('is called again at once, without a slow start, when the one that answered fails as often', () => {
+    fail('a', 5);
+    expect(isEjected('a')).toBe(true);
+    fail('b', 5);
+    expect([isEjected('a'), isEjected('b')]).toEqual([false, false]);
+    const two = model('a', 'b');
+    const taken = Array.from({ length: 4 }, () => replicas.take(two)?.replicaId);
+    expect([...taken].sort()).toEqual(['a', 'a', 'b', 'b']);
+    end('a', 'answered');
+    fail('b', 1);
+    expect([isEjected('a'), isEjected('b')]).toEqual([false, true]);
+  });
+
   it('is called for other models as before', () => {
     const other = { ...model('a', 'b'), modelId: 'm2' };
     fail('a', 5);
@@ -168,7 +181,11 @@ describe('a replica that answers with failures', () => {
           if (how === 'answered') inARow[at] = 0;
           if (how === 'failed') inARow[at] = (inARow[at] ?? 0) + 1;
           const ejected = ['a', 'b', 'c'].filter((replicaId) => isEjected(replicaId, three));
-          expect(ejected.length).toBeLessThan(3);
+          const others = ['a', 'b', 'c'].filter((replicaId) => !ejected.includes(replicaId));
+          const answering = others.filter((replicaId) => (inARow[replicaId] ?? 0) < 5);
+          expect({ ejected, answering: answering.length > 0 || ejected.length === 0 }).toMatchObject({
+            answering: true,
+          });
           expect(ejected.filter((replicaId) => (inARow[replicaId] ?? 0) < 5)).toEqual([]);
         }
       }),

@@ -76,13 +76,14 @@ export class Replicas {
   take(model: CatalogModel, excludedId?: string): Replica | null {
     const { modelId, replicas } = model;
     const nowMs = this.#nowMs();
+    const heeds = this.#heedsFailures(model, nowMs);
     let best: Replica | null = null;
     let bestRank = Number.POSITIVE_INFINITY;
     this.#turn++;
     for (let i = 0; i < replicas.length; i++) {
       const replica = replicas[(i + this.#turn) % replicas.length] as Replica;
       if (replica.replicaId === excludedId) continue;
-      const rank = this.#rank(modelId, replica.replicaId, nowMs);
+      const rank = this.#rank(heeds ? modelId : null, replica.replicaId, nowMs);
       if (rank < bestRank) [best, bestRank] = [replica, rank];
     }
     if (best) this.#state(best.replicaId).inFlight++;
@@ -116,8 +117,22 @@ export class Replicas {
   }
 
   /** Whether the replica is passed over now. */
-  isEjected({ modelId }: CatalogModel, { replicaId }: Replica): boolean {
-    return this.#joinsAtMs(modelId, replicaId) > this.#nowMs();
+  isEjected(model: CatalogModel, { replicaId }: Replica): boolean {
+    const nowMs = this.#nowMs();
+    return this.#joinsAtMs(this.#heedsFailures(model, nowMs) ? model.modelId : null, replicaId) > nowMs;
+  }
+
+  /**
+   * Whether failures count in the choice: only while a replica that is not passed over has not
+   * failed as often in a row. Otherwise one that was passed over may be well by now.
+   */
+  #heedsFailures({ modelId, replicas }: CatalogModel, nowMs: number): boolean {
+    if (this.#failing.size === 0) return false;
+    return replicas.some(
+      ({ replicaId }) =>
+        this.#joinsAtMs(modelId, replicaId) <= nowMs &&
+        (this.#failingState(modelId, replicaId)?.failed ?? 0) < FAILED_IN_A_ROW,
+    );
   }
 
   #answered(modelId: string, replicaId: string, nowMs: number): void {
@@ -152,7 +167,7 @@ export class Replicas {
     }
   }
 
-  #rank(modelId: string, replicaId: string, nowMs: number): number {
+  #rank(modelId: string | null, replicaId: string, nowMs: number): number {
     const state = this.#states.get(replicaId);
     const inFlight = state ? state.inFlight : 0;
     const joinsAtMs = this.#joinsAtMs(modelId, replicaId, state);
@@ -160,9 +175,10 @@ export class Replicas {
     return (inFlight + 1) / weight(joinsAtMs, nowMs);
   }
 
-  #joinsAtMs(modelId: string, replicaId: string, state = this.#states.get(replicaId)): number {
+  /** @param modelId null: without the failures of a model */
+  #joinsAtMs(modelId: string | null, replicaId: string, state = this.#states.get(replicaId)): number {
     const joinsAtMs = state ? state.joinsAtMs : Number.NEGATIVE_INFINITY;
-    const failing = this.#failingState(modelId, replicaId);
+    const failing = modelId === null ? undefined : this.#failingState(modelId, replicaId);
     return failing ? Math.max(joinsAtMs, failing.joinsAtMs) : joinsAtMs;
   }
 

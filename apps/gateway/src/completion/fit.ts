@@ -40,7 +40,7 @@ export async function checkFit(
 /** Never refuses on a cached plan: asks for the current one first. */
 async function checkPlan(auth: AuthDeps, { exchange, caller }: Completion): Promise<Passed | Refusal> {
   if (caller.principal.imagesAllowed) return PASSED;
-  const principal = await auth.principals.refresh(caller.key);
+  const principal = await auth.principals.check(caller.key);
   if (isRefusal(principal)) return refuseKey(auth, exchange.request, principal);
   return principal.imagesAllowed ? PASSED : PLAN_UPGRADE_REQUIRED;
 }

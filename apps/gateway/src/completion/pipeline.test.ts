@@ -392,6 +392,8 @@ describe('the order of refusals', () => {
 });
 
 describe('a refusal of the limiter', () => {
+  const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+  const withImage = { ...hello, messages: [{ role: 'user', content: [image] }] };
   const asksForItsKeyAgain = async () => {
     harness.limiterServer.calls.length = 0;
     await harness.complete(hello);
@@ -434,14 +436,20 @@ describe('a refusal of the limiter', () => {
     ['a wrong value', { ...hello, n: 2 }, 'invalid_request'],
     ['an unknown model', { ...hello, model: 'nope' }, 'model_not_found'],
     ['too many tokens', { ...hello, max_tokens: 8_000 }, 'model_refused'],
+    ['an image without the plan for it', { ...withImage, model: 'seeing' }, 'plan_upgrade_required'],
   ] as const)(
     'for a key revoked since it was cached comes before what else is wrong: %s [state.key.revoked.next]',
     async (_, body, code) => {
-      expect((await refusalOf(await harness.complete(body))).code).toBe(code);
+      const { modelId } = await harness.publish({ name: 'seeing', kind: 'vision' });
+      const authorization = `Bearer ${harness.addKey({ imagesAllowed: false })}`;
+      const answer = async () =>
+        (await refusalOf(await harness.complete(body, { headers: { authorization } }))).code;
+      expect(await answer()).toBe(code);
       limiterAnswers({ authenticate: () => ({ authenticate: { keyInvalid: {} } }) });
-      expect((await refusalOf(await harness.complete(body))).code).toBe('invalid_api_key');
+      expect(await answer()).toBe('invalid_api_key');
       expect(harness.limiterServer.of('reportInvalidKey')).toHaveLength(1);
       expect(harness.limiterServer.of('admit')).toEqual([]);
+      harness.runner.remove(modelId);
     },
   );
 

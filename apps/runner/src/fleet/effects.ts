@@ -76,11 +76,12 @@ export class Effects {
 
   /**
    * Ends what is left of a deleted model and gives back its room. Gives up after some attempts, or
-   * when the runner ends: then the next runner finds it.
+   * when the runner ends: then the next runner finds it. Gives up too once another model has the
+   * workload, which a late attempt would end.
    */
-  async endDeleted(runnerEnding: AbortSignal): Promise<void> {
+  async endDeleted(runnerEnding: AbortSignal, isTaken: () => Promise<boolean>): Promise<void> {
     const { driver, tenancy } = this.#deps;
-    const ended = await this.#haltDriver(MAX_DELETION_ATTEMPTS, runnerEnding);
+    const ended = await this.#haltDriver(MAX_DELETION_ATTEMPTS, runnerEnding, isTaken);
     tenancy.release();
     if (ended) await driver.forget();
   }
@@ -94,7 +95,7 @@ export class Effects {
   }
 
   /** False: not all of it has ended. */
-  async #haltDriver(maxAttempts: number, signal: AbortSignal): Promise<boolean> {
+  async #haltDriver(maxAttempts: number, signal: AbortSignal, isTaken = async () => false): Promise<boolean> {
     const { driver, timings, logger } = this.#deps;
     for (let failures = 1; ; failures++) {
       try {
@@ -107,7 +108,7 @@ export class Effects {
         if (retryMs === null) return false;
         await pause(retryMs, signal);
       }
-      if (signal.aborted) return false;
+      if (signal.aborted || (await isTaken())) return false;
     }
   }
 

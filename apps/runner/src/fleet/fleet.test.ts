@@ -22,6 +22,8 @@ const models = fc.array(
     mode: fc.constantFrom('always_on' as const, 'wake_on_request' as const),
     /** Whether an earlier runner has left it running, and how long it takes to find out. */
     runs: fc.boolean(),
+    /** Whether an owner has stopped it. */
+    stopped: fc.boolean(),
     turnsToLook: fc.nat(4),
     failedEnds: fc.nat(3),
   }),
@@ -122,7 +124,8 @@ function fleetOf(shapes: readonly Shape[], clearStrays = async () => {}) {
   for (const [modelId, { runs, cost }] of left)
     if (runs && machine.used + cost <= CAPACITY) machine.run(modelId, cost);
   const stored = (spec: ModelSpec) => {
-    const condition: Condition = spec.mode === 'always_on' ? 'starting' : 'asleep';
+    const idle: Condition = spec.mode === 'always_on' ? 'starting' : 'asleep';
+    const condition: Condition = left.get(spec.modelId)?.stopped ? 'stopped' : idle;
     return { spec, persisted: { condition, reason: '', atMs: 0 } };
   };
   let nowMs = 0;
@@ -171,6 +174,21 @@ const calls = fc.array(
 );
 
 describe('a takeover', () => {
+  it('lets an always-on model wait for the room of one that is still being stopped', async () => {
+    const large = { cost: CAPACITY, mode: 'always_on', turnsToLook: 0, failedEnds: 0 } as const;
+    const { fleet, machine } = fleetOf([
+      { ...large, runs: false, stopped: false },
+      { ...large, runs: true, stopped: true },
+    ]);
+    try {
+      await fleet.start();
+      expect(fleet.conditions().sort()).toEqual(['starting', 'stopped']);
+      await eventually(() => machine.runs('mdl_0'));
+    } finally {
+      await fleet.close(false);
+    }
+  });
+
   it('does not wait for strays to end, but the end of the runner does', async () => {
     let end = () => {};
     const strays = new Promise<void>((resolve) => {

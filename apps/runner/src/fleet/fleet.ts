@@ -214,6 +214,11 @@ export class Fleet {
       for (const { supervisor } of added) this.#starting.delete(supervisor);
     });
     if (this.#closed) return;
+    // Those that run come first: one that is still to be ended must count as leaving before another
+    // one asks for its room.
+    const isIdle = ({ leftBehind }: (typeof found)[number]) =>
+      leftBehind === 'nothing' || leftBehind === 'remote';
+    found.sort((one, other) => Number(isIdle(one)) - Number(isIdle(other)));
     for (const { supervisor, persisted, leftBehind } of found) {
       this.#supervisors.set(supervisor.modelId, supervisor);
       supervisor.begin(persisted, leftBehind);
@@ -224,8 +229,17 @@ export class Fleet {
     const supervisor = this.#supervisors.get(modelId);
     if (!supervisor || this.#closed) return;
     this.#supervisors.delete(modelId);
-    const removal = supervisor.remove(this.#ending.signal).finally(() => this.#removals.delete(removal));
+    const isTaken = () => this.#isTaken(modelId);
+    const removal = supervisor
+      .remove(this.#ending.signal, isTaken)
+      .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
+  }
+
+  /** Whether another model has a deleted model's workload by now. Unknown counts as taken. */
+  async #isTaken(deletedId: string): Promise<boolean> {
+    const left = await this.#deps.store.leftWorkloads().catch(() => null);
+    return left === null || left.some(({ modelId, taken }) => taken && modelId === deletedId);
   }
 
   #lookAtIdleModels(): void {

@@ -160,7 +160,9 @@ describe('a deleted model that cannot be ended', () => {
     supervisor.dispatch({ type: 'start' });
     room.ask(idle, 0);
     const ending = new AbortController();
-    return { room, idle, lines, ending, removed: supervisor.remove(ending.signal) };
+    const taken = { now: false };
+    const removed = supervisor.remove(ending.signal, async () => taken.now);
+    return { room, idle, lines, ending, taken, removed };
   }
 
   it('is told again to end, has its room until it has ended, and is not asked to give way', async () => {
@@ -184,6 +186,15 @@ describe('a deleted model that cannot be ended', () => {
     expect(next.did).toEqual(['granted']);
     expect(driver.did).not.toContain('forget');
     expect(lines.at(-1)).toContain('giving up');
+  });
+
+  it('is told no more to end once another model has its workload', async () => {
+    const driver = new Stuck(Number.POSITIVE_INFINITY);
+    const { taken, removed } = await deleted(driver);
+    taken.now = true;
+    await removed;
+    expect(driver.did.filter((what) => what === 'halt')).toHaveLength(1);
+    expect(driver.did).not.toContain('forget');
   });
 
   it("does not delay its runner's end", async () => {

@@ -208,13 +208,13 @@ export class Supervisor {
   /**
    * Removes a deleted model from the catalog before this call returns, then ends it. Never rejects.
    */
-  async remove(runnerEnding: AbortSignal): Promise<void> {
+  async remove(runnerEnding: AbortSignal, isTaken: () => Promise<boolean>): Promise<void> {
     this.#deps.catalog.remove(this.modelId);
     this.#end();
     // It still has its room, but no longer gives way to others.
     this.#state = { ...this.#state, phase: 'stopping', reason: '' };
     await this.#effects
-      .endDeleted(runnerEnding)
+      .endDeleted(runnerEnding, isTaken)
       .catch((err) => this.#logger.error({ err }, 'the files of a deleted model could not be removed'));
   }
 
