@@ -18,6 +18,9 @@ const STOP_TIMEOUT_MS = 15_000;
 const stack = useSharedStack();
 const provider = useProvider();
 let site: string;
+let begunByPassword: { readonly cookie: string; readonly screen: string };
+const screenOf = ({ cookie, screen }: typeof begunByPassword) =>
+  fetch(screen, { headers: { cookie }, redirect: 'manual' });
 let stop: (() => Promise<unknown>) | undefined;
 
 /** A second console of the stack, at `localhost`, where passkeys would be in use. */
@@ -25,6 +28,10 @@ beforeAll(async () => {
   const [port, adminPort] = [await freePort(), await freePort()];
   site = `http://localhost:${port}`;
   const { info } = stack();
+  const org = await newOrg(stack());
+  const before = await (await openForm(`${info.console}/sign-in`))(await member(org));
+  begunByPassword = { cookie: cookiesOf(before), screen: `${info.console}/o/${org}/keys` };
+  expect((await screenOf(begunByPassword)).status).toBe(200);
   const { LIMITER_ADDRESSES, RUNNER_ADDRESS, SECRET_KEY } = ctlVariables(stack());
   const env = {
     ...{ PATH: process.env.PATH, NODE_ENV: 'production', LIMITER_ADDRESSES, RUNNER_ADDRESS, SECRET_KEY },
@@ -71,6 +78,10 @@ async function keysOf(org: string, email: string): Promise<Response> {
 }
 
 describe('a console with OIDC_ONLY', () => {
+  it('ends the sessions that a password may have begun when it starts', async () => {
+    await eventually(async () => (await screenOf(begunByPassword)).status !== 200);
+  });
+
   it('offers no password and no passkey, and refuses a right password sent all the same', async () => {
     const page = `${site}/sign-in`;
     const html = await (await fetch(page)).text();

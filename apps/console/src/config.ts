@@ -70,7 +70,9 @@ export const schema = z.object({
     .max(40, 'must be at most 40 characters')
     .default('single sign-on')
     .describe('The button says "Sign in with" and this name'),
-  OIDC_ONLY: flag.describe('People sign in through the identity provider only, never with a password'),
+  OIDC_ONLY: flag.describe(
+    'People sign in through the identity provider only, never with a password. When the console starts, it ends the sessions of accounts that have one',
+  ),
 });
 
 export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };

@@ -72,6 +72,13 @@ runService(async (service) => {
     service.onShutdown('second factors', () => resealed);
   }
 
+  if (config.OIDC_ONLY) {
+    const ended = endPasswordSessions(db).catch((err) => {
+      logger.error({ err }, 'sessions of accounts with a password could not be ended');
+    });
+    service.onShutdown('password sessions', () => ended);
+  }
+
   const screens = await startScreens({
     dir: resolve(import.meta.dirname, '..'),
     host: config.CONSOLE_HOST,
@@ -103,6 +110,14 @@ runService(async (service) => {
   service.onShutdown('admin', () => admin.close());
   logger.info({ port: site.port, adminPort: admin.port }, 'console is up');
 });
+
+/**
+ * Ends the sessions of accounts that have a password. A password may have begun them, before
+ * passwords were turned off. Nothing tells which it did not, so all of these accounts sign in anew.
+ */
+async function endPasswordSessions(db: Db): Promise<void> {
+  await db.session.deleteMany({ where: { user: { accounts: { some: { providerId: 'credential' } } } } });
+}
 
 interface Stores {
   readonly db: Db;

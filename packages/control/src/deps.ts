@@ -131,7 +131,10 @@ export interface ControlDeps {
   readonly secretKey: Uint8Array;
   /** Opens what was sealed before the secret key was replaced. For `resealSecrets`. */
   readonly previousSecretKey?: Uint8Array | undefined;
-  /** Whether a password lets in. An account may still have one where it does not. Default: true. */
+  /**
+   * Whether a password lets in. An account may still have one where it does not. Default: true, as
+   * in ctl, which does not know how consoles let people in.
+   */
   readonly passwords?: boolean | undefined;
   /** Unix milliseconds. */
   readonly now: () => number;

@@ -24,14 +24,21 @@ const REFUSED = new Set(['unable_to_link_account', 'account_not_linked']);
 
 type Handler = (request: Request) => Promise<Response>;
 
-/** Records each sign-in through the provider that is refused for an account here. */
+export interface RefusedOptions {
+  readonly record: (event: AccountEvent) => Promise<void>;
+  /** Whether the trail may grow once more by this e-mail's account: the provider limits nobody. */
+  readonly mayRecord: (email: string) => Promise<boolean>;
+}
+
+/** Records sign-ins through the provider that are refused for an account here. */
 export const recordingRefused =
-  (handler: Handler, record: (event: AccountEvent) => Promise<void>): Handler =>
+  (handler: Handler, { record, mayRecord }: RefusedOptions): Handler =>
   async (request) => {
     const claim: Claim = {};
     const response = await claims.run(claim, () => handler(request));
     const error = /[?&]error=(\w+)/.exec(response.headers.get('location') ?? '')?.[1] ?? '';
     if (claim.email === undefined || !REFUSED.has(error)) return response;
+    if (!(await mayRecord(claim.email))) return response;
     const address = request.headers.get(CLIENT_ADDRESS_HEADER) ?? undefined;
     const details = { with: 'identity provider' };
     const account = { email: claim.email };

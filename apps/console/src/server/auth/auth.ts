@@ -9,9 +9,11 @@ import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/gener
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Oidc } from '../../config.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
+import { type Allowance, take } from './attempts.ts';
 import { noteClaim, recordingRefused } from './audited-provider.ts';
 import { begunSignIn } from './begun-sign-in.ts';
-import { withFailuresNoted } from './database-failures.ts';
+import { noted, throwingFailures, withFailuresNoted } from './database-failures.ts';
+import { digest } from './digest.ts';
 import { acceptPrevious, versioned } from './previous-secret.ts';
 
 export const OIDC_PROVIDER_ID = 'oidc';
@@ -90,7 +92,7 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
         create: {
           before: async (account) => {
             // Before, so that an account which could not be cleared is not linked either.
-            if (account.providerId === OIDC_PROVIDER_ID) await takeOver(db, account.userId);
+            if (account.providerId === OIDC_PROVIDER_ID) await noted(() => takeOver(db, account.userId));
             return { data: { ...account, ...NO_TOKENS } };
           },
           after: async ({ providerId, userId }) => {
@@ -119,8 +121,18 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
       ...(oidc ? [identityProvider(oidc)] : []),
     ],
   });
-  return recordAccount ? { ...auth, handler: recordingRefused(auth.handler, recordAccount) } : auth;
+  const handler = (request: Request) => throwingFailures(() => auth.handler(request));
+  const mayRecord = async (email: string) =>
+    (await take(db, Date.now(), `provider:${digest(email)}`, REFUSED_AT_PROVIDER)) === 0;
+  const guarded: typeof auth = {
+    ...auth,
+    handler: recordAccount ? recordingRefused(handler, { record: recordAccount, mayRecord }) : handler,
+  };
+  return guarded;
 }
+
+/** How many refused identities of an e-mail are recorded. */
+const REFUSED_AT_PROVIDER: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
 
 /**
  * Whether browsers make passkeys for this site. They need a name and an encrypted connection, or

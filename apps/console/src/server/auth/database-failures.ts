@@ -15,17 +15,25 @@ const calls = new AsyncLocalStorage<Call>();
 export const withFailuresNoted = (db: Db): Parameters<typeof prismaAdapter>[0] =>
   db.$extends({
     query: {
-      $allOperations: async ({ args, query }) => {
-        try {
-          return await query(args);
-        } catch (failure) {
-          const call = calls.getStore();
-          if (call) call.failure ??= failure;
-          throw failure;
-        }
-      },
+      $allOperations: ({ args, query }) => noted(() => query(args)),
     },
   });
+
+/** Runs work with the database that better-auth asks for, as if better-auth did it itself. */
+export async function noted<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (failure) {
+    const call = calls.getStore();
+    if (call && !isExpected(failure)) call.failure ??= failure;
+    throw failure;
+  }
+}
+
+/** Another call was first to change the row, or the row is there already. No failure. */
+const EXPECTED = ['P2025', 'P2002'];
+const isExpected = (failure: unknown): boolean =>
+  failure instanceof Error && 'code' in failure && EXPECTED.includes(String(failure.code));
 
 /** Calls better-auth. Rejects if the database fails in it, whatever better-auth makes of that. */
 export async function throwingFailures(call: () => Promise<Response>): Promise<Response> {

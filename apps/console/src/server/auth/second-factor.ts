@@ -217,7 +217,7 @@ const failure = async (response: Response): Promise<Failure> => ({
  */
 function withoutStep(headers: Headers): Headers {
   const cookies = (headers.get('cookie') ?? '').split(';');
-  const kept = cookies.filter((cookie) => !/^\s*(__Secure-)?tidegate\.two_factor=/.test(cookie));
+  const kept = cookies.filter((cookie) => !/^\s*(__Secure-)?tidegate\.two_factor\s*=/.test(cookie));
   const all = new Headers(headers);
   all.set('cookie', kept.join(';'));
   return all;
