@@ -30,7 +30,7 @@ import { createDevices } from './server/auth/devices.ts';
 import { createPasskeys } from './server/auth/passkeys.ts';
 import { resealSecondFactors } from './server/auth/reseal-second-factors.ts';
 import { createSecondFactor } from './server/auth/second-factor.ts';
-import { createSessions } from './server/auth/sessions.ts';
+import { createSessions, endPasswordSessions } from './server/auth/sessions.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
 import { startScreens } from './server/http/screens.ts';
 import { startSite } from './server/http/server.ts';
@@ -110,14 +110,6 @@ runService(async (service) => {
   service.onShutdown('admin', () => admin.close());
   logger.info({ port: site.port, adminPort: admin.port }, 'console is up');
 });
-
-/**
- * Ends the sessions of accounts that have a password. A password may have begun them, before
- * passwords were turned off. Nothing tells which it did not, so all of these accounts sign in anew.
- */
-async function endPasswordSessions(db: Db): Promise<void> {
-  await db.session.deleteMany({ where: { user: { accounts: { some: { providerId: 'credential' } } } } });
-}
 
 interface Stores {
   readonly db: Db;

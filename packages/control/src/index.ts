@@ -1,6 +1,7 @@
 export type { Condition } from '@tidegate/contracts';
 export type { Actor } from './access/access.ts';
 export { type Action, POLICY, ROLES, type Role } from './access/policy.ts';
+export { CREDENTIAL } from './access/second-factor.ts';
 export type { DeleteAccountInput, DeletedAccountView } from './account/delete.ts';
 export { type AccountAction, type AccountEvent, recordAccountEvent } from './account/events.ts';
 export type { AttentionView, ShowAttentionInput } from './attention/show.ts';

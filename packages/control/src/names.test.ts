@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
+import { generousPlan } from '@tidegate/limits';
 import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from './fixture.ts';
 import type { Result } from './result.ts';
@@ -19,14 +20,6 @@ afterAll(async () => {
   await server.drop();
 });
 
-const LIMITS = {
-  keys: 5,
-  images: false,
-  requestsAtOnce: 1,
-  requestsPerMinute: 1,
-  requestsPerMonth: 1,
-  tokensPerMonth: 1,
-};
 const MODEL = { kind: 'text', mode: 'always_on', contextTokens: 1 } as const;
 const PASSWORD = 'a-long-enough-password';
 
@@ -38,7 +31,7 @@ const OPERATIONS: readonly [string, string, (name: string) => Promise<Result<unk
     (name) => fixture.control.bootstrap(OPERATOR, { org: name, owner: 'ada@names.example' }),
   ],
   ['createOrg', 'name', (name) => fixture.control.createOrg(OPERATOR, { name, plan: 'Pro' })],
-  ['setPlan', 'name', (name) => fixture.control.setPlan(OPERATOR, { name, ...LIMITS })],
+  ['setPlan', 'name', (name) => fixture.control.setPlan(OPERATOR, { name, ...generousPlan() })],
   ['createKey', 'name', (name) => fixture.control.createKey(OPERATOR, { org, name })],
   [
     'publishModel',

@@ -1,3 +1,4 @@
+import { CREDENTIAL } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import type { Auth } from './auth.ts';
 
@@ -31,7 +32,7 @@ interface AccountsOptions {
 
 export const createAccounts = ({ db, auth, passwords }: AccountsOptions): Accounts => ({
   hasPassword: async (userId) =>
-    passwords && (await db.account.count({ where: { userId, providerId: 'credential' } })) > 0,
+    passwords && (await db.account.count({ where: { userId, providerId: CREDENTIAL } })) > 0,
   async isPassword(password, headers) {
     const { ok } = await auth.api.verifyPassword({ body: { password }, headers, asResponse: true });
     return ok;

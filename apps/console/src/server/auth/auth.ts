@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { passkey } from '@better-auth/passkey';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
-import { type AccountEvent, endSteps } from '@tidegate/control';
+import { type AccountEvent, CREDENTIAL, endSteps } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import { APIError, betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
@@ -189,7 +189,7 @@ const takeOver = (db: Db, userId: string): Promise<void> =>
       data: { twoFactorEnabled: false },
     });
     if (count === 0) return;
-    await tx.account.deleteMany({ where: { userId, providerId: 'credential' } });
+    await tx.account.deleteMany({ where: { userId, providerId: CREDENTIAL } });
     await tx.twoFactor.deleteMany({ where: { userId } });
     await tx.passkey.deleteMany({ where: { userId } });
     await tx.session.deleteMany({ where: { userId } });

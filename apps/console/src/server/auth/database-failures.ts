@@ -37,8 +37,8 @@ const isExpected = (failure: unknown): boolean =>
 
 /** Calls better-auth. Rejects if the database fails in it, whatever better-auth makes of that. */
 export async function throwingFailures(call: () => Promise<Response>): Promise<Response> {
-  const noted: Call = {};
-  const response = await calls.run(noted, call);
-  if (noted.failure !== undefined) throw noted.failure;
+  const current: Call = {};
+  const response = await calls.run(current, call);
+  if (current.failure !== undefined) throw current.failure;
   return response;
 }

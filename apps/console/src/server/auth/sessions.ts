@@ -1,3 +1,4 @@
+import { CREDENTIAL } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import type { Auth } from './auth.ts';
 
@@ -77,6 +78,14 @@ export function createSessions({ db, auth, idleTimeoutMs, now }: SessionsOptions
       ID.test(sessionId) &&
       (await db.session.deleteMany({ where: { id: sessionId, userId } })).count > 0,
   };
+}
+
+/**
+ * Ends the sessions of accounts that have a password. A password may have begun them, before
+ * passwords were turned off. Nothing tells which it did not, so all of these accounts sign in anew.
+ */
+export async function endPasswordSessions(db: Db): Promise<void> {
+  await db.session.deleteMany({ where: { user: { accounts: { some: { providerId: CREDENTIAL } } } } });
 }
 
 /**
