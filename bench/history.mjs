@@ -26,8 +26,8 @@ export async function seedDay(db, day, { orgId, count, keys, models }) {
 }
 
 /**
- * Inserts the daily rollups of the seeded rows. Then does what Postgres would do about so many new
- * rows some time later, in the background, where a bench would take it for the cost of its requests.
+ * Inserts the daily rollups of the seeded rows. Then does what Postgres would otherwise do some
+ * time later in the background, where a bench would take it for the cost of its requests.
  */
 export async function seedRollups(db) {
   await db.$executeRawUnsafe(`INSERT INTO usage_day

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Settlement } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
-import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { eventually, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import fc from 'fast-check';
 import { failure, readUsage, settlement } from '../testing/fixture.ts';
 import { parseBatch } from './parse.ts';
@@ -31,6 +31,29 @@ async function write(settlements: readonly Settlement[]): Promise<number> {
     settlements.map(({ admittedAtMs }) => dayOf(admittedAtMs)),
   );
   return writeSettlements(db, settlements);
+}
+
+/** Creates the keys that settlements name. */
+async function createKeys(orgId: string, settlements: readonly Settlement[]): Promise<void> {
+  const limits = { allModels: true, requestsPerMinute: 1, requestsAtOnce: 1 };
+  await db.apiKey.createMany({
+    data: settlements.map(({ keyId }, i) => ({
+      id: keyId,
+      orgId,
+      name: 'k',
+      prefix: `ti_${i}`,
+      hash: randomBytes(32),
+      ...limits,
+    })),
+  });
+}
+
+/** How many sessions of this database wait for a lock. */
+async function waitingForLocks(): Promise<number> {
+  const sessions = await db.$queryRaw<unknown[]>`
+    SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  return sessions.length;
 }
 
 const BATCH = 200;
@@ -113,18 +136,7 @@ describe('writing', () => {
     const orgId = 'org_0000000many0';
     await db.org.create({ data: { id: orgId, slug: 'many', name: 'Many', planId: 'plan_free' } });
     const settlements = Array.from({ length: BATCH }, () => settlement({ orgId }));
-    await db.apiKey.createMany({
-      data: settlements.map(({ keyId }, i) => ({
-        id: keyId,
-        orgId,
-        name: 'k',
-        prefix: `ti_${i}`,
-        hash: randomBytes(32),
-        requestsPerMinute: 1,
-        requestsAtOnce: 1,
-        allModels: true,
-      })),
-    });
+    await createKeys(orgId, settlements);
     await ensureRequestPartitions(db, [dayOf(settlements[0]?.admittedAtMs ?? 0)]);
     const [explained] = await db.$queryRawUnsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
       `EXPLAIN (ANALYZE, FORMAT JSON) ${WRITE}`,
@@ -146,10 +158,41 @@ describe('writing', () => {
     });
     const at = (minute: number) =>
       settlement({ orgId: org.id, keyId: 'key_use', admittedAtMs: Date.UTC(2026, 10, 21, 12, minute) });
-    await write([at(5)]);
+    await write([at(4), at(5), at(2)]);
     await write([at(3)]);
     const key = await db.apiKey.findUniqueOrThrow({ where: { id: 'key_use' } });
     expect(key.lastUsedAt?.toISOString()).toBe('2026-11-21T12:05:00.000Z');
+  });
+
+  it('locks keys in the order of their ids, so that concurrent writers cannot deadlock', async () => {
+    const orgId = 'org_0000000lock0';
+    await db.org.create({ data: { id: orgId, slug: 'lock', name: 'Lock', planId: 'plan_free' } });
+    const settlements = Array.from({ length: 20 }, () => settlement({ orgId }));
+    await createKeys(orgId, settlements);
+    const [lowest, ...others] = settlements.map(({ keyId }) => keyId).sort();
+    await ensureRequestPartitions(db, [dayOf(settlements[0]?.admittedAtMs ?? 0)]);
+    let written: Promise<number> | undefined;
+    await db.$transaction(
+      async (tx) => {
+        await tx.$queryRaw`SELECT 1 FROM api_key WHERE id = ${lowest} FOR UPDATE`;
+        written = writeSettlements(db, settlements);
+        await eventually(async () => (await waitingForLocks()) > 0);
+        const free = await tx.$queryRaw<unknown[]>`
+          SELECT id FROM api_key WHERE id = ANY(${others}) FOR UPDATE SKIP LOCKED`;
+        expect(free).toHaveLength(others.length);
+      },
+      { timeout: 60_000 },
+    );
+    expect(await written).toBe(settlements.length);
+  });
+
+  it('drops settlements of a deleted organization, however late they come', async () => {
+    const gone = settlement();
+    const kept = settlement();
+    await db.deletedOrg.create({ data: { orgId: gone.orgId, deletedBy: 'operator' } });
+    expect(await write([gone, kept])).toBe(1);
+    expect((await readUsage(db)).months).toMatchObject([{ requests: '1' }]);
+    expect(await db.request.findMany({ select: { orgId: true } })).toEqual([{ orgId: kept.orgId }]);
   });
 
   it('keeps rollups equal to rows, for any settlements in any order, batches and repetition, with concurrent writers', async () => {
