@@ -8,14 +8,15 @@ import { eventually, freePort, testEnv, urlAs } from '@tidegate/testing';
 import { openForm } from '../support/console.ts';
 import { controlOf, ctlVariables, must, OPERATOR } from '../support/control.ts';
 import { newOrg } from '../support/org.ts';
-import { useSharedStack } from '../support/stack.ts';
+import { useStack } from '../support/stack.ts';
 import { useProvider } from './provider.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PASSWORD = 'a-long-enough-password';
 const STOP_TIMEOUT_MS = 15_000;
 
-const stack = useSharedStack();
+// One of its own: the second console ends the sessions of all who have a password.
+const stack = useStack({ console: true });
 const provider = useProvider();
 let site: string;
 let begunByPassword: { readonly cookie: string; readonly screen: string };

@@ -11,6 +11,7 @@ import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
 import { resealSecondFactors } from './reseal-second-factors.ts';
 import { createSecondFactor, type SecondFactor } from './second-factor.ts';
+import { endPasswordSessions } from './sessions.ts';
 import { createSignIn, type SignIn } from './sign-in.ts';
 
 const PASSWORD = 'a-long-enough-password';
@@ -275,6 +276,13 @@ describe('an authenticator app', () => {
     const code = totp(uri, Date.now() + 30_000);
     expect(await factor.complete({ code, headers: begun.headers })).toEqual({ outcome: 'over' });
     expect(await factor.complete({ code, headers: other.headers })).toMatchObject({ outcome: 'wrong' });
+  });
+
+  it('is no longer asked for in a sign-in that began before passwords were turned off', async () => {
+    const { email, uri } = await withApp();
+    const { headers } = await password(email);
+    await endPasswordSessions(db);
+    expect(await factor.complete({ code: totp(uri), headers })).toMatchObject({ outcome: 'over' });
   });
 
   it('is removed with the password alone, and not without', async () => {

@@ -81,11 +81,18 @@ export function createSessions({ db, auth, idleTimeoutMs, now }: SessionsOptions
 }
 
 /**
- * Ends the sessions of accounts that have a password. A password may have begun them, before
- * passwords were turned off. Nothing tells which it did not, so all of these accounts sign in anew.
+ * Ends what a password may have begun before passwords were turned off: sessions, and sign-ins that
+ * wait for their second step. Nothing tells which sessions a password did not begin, so everyone
+ * who has one signs in anew.
  */
 export async function endPasswordSessions(db: Db): Promise<void> {
-  await db.session.deleteMany({ where: { user: { accounts: { some: { providerId: CREDENTIAL } } } } });
+  const accounts = { some: { providerId: CREDENTIAL } };
+  await db.$transaction([
+    db.$executeRaw`
+      DELETE FROM verification
+      WHERE value IN (SELECT user_id FROM account WHERE provider_id = ${CREDENTIAL})`,
+    db.session.deleteMany({ where: { user: { accounts } } }),
+  ]);
 }
 
 /**
