@@ -132,6 +132,19 @@ describe('writing', () => {
     expect(kept.get(older.reservationId)).toBeNull();
   });
 
+  it('writes all that a settlement says into its row, of answers and of errors', async () => {
+    const all = [settlement({ streamed: true, firstChunkMs: 7 }), failure({ errorCode: 'client_closed' })];
+    await write(all);
+    const rows = await db.request.findMany();
+    const said = all.map(({ outboxId: _, admittedAtMs, ...settlement }) => ({
+      ...settlement,
+      admittedAt: new Date(admittedAtMs),
+      day: new Date(Date.UTC(2026, 10, 21)),
+    }));
+    expect(rows).toHaveLength(said.length);
+    expect(rows).toEqual(expect.arrayContaining(said));
+  });
+
   it('looks at rows in proportion to the batch, also when each is of another key', async () => {
     const orgId = 'org_0000000many0';
     await db.org.create({ data: { id: orgId, slug: 'many', name: 'Many', planId: 'plan_free' } });
@@ -286,6 +299,34 @@ describe('group commit', () => {
     ]);
     expect(groups).toEqual([200, 200]);
     expect((await readUsage(db)).rows).toBe(400);
+  });
+
+  it('fills a transaction to its size exactly, and writes a batch that is larger alone', async () => {
+    const { groups, writer: group } = writer();
+    const batch = (length: number) => Array.from({ length }, () => settlement());
+    await Promise.all([125, 125, 251, 1].map((length) => group.write(batch(length))));
+    expect(groups).toEqual([250, 251, 1]);
+  });
+
+  it('runs one transaction at a time, and the next with all that came meanwhile', async () => {
+    const running: { readonly rows: number; readonly end: (fresh: number) => void }[] = [];
+    const group = new SettlementWriter({
+      maxRows: 250,
+      monotonicMs: () => 0,
+      commit: ({ length: rows }) => new Promise((end) => running.push({ rows, end })),
+      onCommit: () => undefined,
+    });
+    const written = [group.write([settlement()])];
+    await eventually(() => running.length > 0);
+    written.push(group.write([settlement()]), group.write([settlement()]));
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    expect(running.map(({ rows }) => rows)).toEqual([1]);
+    running[0]?.end(1);
+    await eventually(() => running.length > 1);
+    running[1]?.end(2);
+    await Promise.all(written);
+    expect(running.map(({ rows }) => rows)).toEqual([1, 2]);
   });
 
   it('commits everything except what Postgres refuses as data, and returns the refused settlements', async () => {
