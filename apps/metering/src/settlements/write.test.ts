@@ -341,6 +341,22 @@ describe('group commit', () => {
     expect((await readUsage(db)).rows).toBe(3);
   });
 
+  it('finds what Postgres refuses by halves: one of 128 costs 15 statements', async () => {
+    let statements = 0;
+    const group = new SettlementWriter({
+      maxRows: 250,
+      monotonicMs: () => 0,
+      commit: (settlements) => {
+        statements += 1;
+        return write(settlements);
+      },
+      onCommit: () => undefined,
+    });
+    const all = Array.from({ length: 128 }, (_, i) => settlement(i === 77 ? { chargedTokens: 99_999 } : {}));
+    expect((await group.write(all)).map(({ data }) => data)).toEqual([all[77]]);
+    expect(statements).toBe(15);
+  });
+
   it('rejects the whole group when Postgres cannot be reached, and works again afterwards', async () => {
     let unavailable = true;
     const group = new SettlementWriter({
