@@ -30,11 +30,11 @@ export interface ActiveRunnerOptions {
   /** Open upstream keys: the current one, and the previous one while it is being replaced. */
   readonly secretKeys: readonly Uint8Array[];
   readonly stateDir: string;
-  /** The host name or address of models' processes. */
+  /** The host name or address of model processes. */
   readonly modelHost: string;
-  /** Keep the output of models' processes in the state directory. */
+  /** Keep the output of model processes in the state directory. */
   readonly keepModelLogs: boolean;
-  /** Whom models' processes run as, and their environment. */
+  /** The user that model processes run as, and their environment. */
   readonly modelUser: ModelUser;
   /** Null: models cannot be workloads of Kubernetes. */
   readonly kubernetes: KubernetesConfig | null;

@@ -19,7 +19,7 @@ export interface Files {
   /** A Redis that was fetched for this machine. `--fresh` keeps it. */
   readonly tools: string;
   readonly runner: string;
-  /** The home of models' processes, if they run as another user. */
+  /** The home of model processes, if they run as another user. */
   readonly models: string;
   /** A link to what of the stack is elsewhere, for a models' user that cannot come here. */
   readonly elsewhere: string;

@@ -60,7 +60,7 @@ export async function launch(args: readonly string[], terminal: Terminal): Promi
   });
   terminal.print();
   await terminal.phase('stopping', () => stack.stop());
-  terminal.print(`\n  Stopped. ${terminal.dim('The data is kept; npm start goes on with it.')}\n`);
+  terminal.print(`\n  Stopped. ${terminal.dim('The data is kept; npm start continues with it.')}\n`);
   return 0;
 }
 

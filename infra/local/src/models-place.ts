@@ -16,7 +16,7 @@ import { basename, dirname, join } from 'node:path';
 import { canExecute, canRead, UNPRIVILEGED } from '@tidegate/processes';
 import { type Files, removeFile, STANDIN } from './files.ts';
 
-/** Where models' processes find what they need. */
+/** Where model processes find what they need. */
 export interface ModelsPlace {
   /** Node, and the program of the stand-ins. */
   readonly node: string;

@@ -218,7 +218,7 @@ export async function planInstances(
   return instances;
 }
 
-/** Every instance with the port it must have, if any. Asks nothing of the machine. */
+/** Every instance with the port it must have, if any. Does not check whether ports are free. */
 function wishedPorts(
   kinds: readonly ServiceKind[],
   scale: Readonly<Partial<Record<ServiceName, number>>>,

@@ -63,14 +63,14 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
             type="number"
             autoFocus={!settings.urls}
             defaultValue={String(model.contextTokens)}
-            hint="Tokens it serves. Each request reserves as many."
+            hint="The most tokens of a request and its answer. Each request reserves this many."
           />
           <Timing model={model} settings={settings} />
           <Field
             label="Name at the servers"
             name="upstreamModel"
             defaultValue={settings.upstreamModel ?? ''}
-            hint="If they know it by another one."
+            hint="If the servers use a different name."
           />
           <div>
             <Field

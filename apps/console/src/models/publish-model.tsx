@@ -129,7 +129,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
               type="number"
               value={typed.contextTokens}
               onChange={(contextTokens) => set({ contextTokens })}
-              hint="Tokens it serves. Each request reserves as many."
+              hint="The most tokens of a request and its answer. Each request reserves this many."
             />
           </div>
           <Field
@@ -137,7 +137,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
             name="upstreamModel"
             value={typed.upstreamModel}
             onChange={(upstreamModel) => set({ upstreamModel })}
-            hint="If they know it by another one."
+            hint="If the servers use a different name."
           />
           <p className="text-[0.8125rem] leading-5 text-muted">
             Models that Tidegate starts itself and puts to sleep are published by an operator of this

@@ -15,8 +15,8 @@ export interface MonthSoFar {
 }
 
 /**
- * When a quota is used up if it goes on as it has since the month began, in Unix ms, and not before
- * now. `lasts`: not before the month ends. Null: too early to tell, or nothing is used.
+ * When a quota is used up if it continues as it has since the month began, in Unix ms, and not
+ * before now. `lasts`: not before the month ends. Null: too early to tell, or nothing is used.
  */
 export function usedUpAt(
   used: number,

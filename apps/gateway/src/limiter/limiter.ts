@@ -50,7 +50,7 @@ const MAX_SETTLED_REMEMBERED = 30_000;
 
 /**
  * The gateway's view of the limiter. If the limiter cannot decide, the request is refused with
- * INTERNAL_ERROR. Anything it may have done nevertheless has been or will be taken back.
+ * INTERNAL_ERROR. Whatever it may have done all the same has been or will be undone.
  */
 export class Limiter {
   readonly #options: LimiterOptions;
@@ -183,8 +183,9 @@ export class Limiter {
   }
 
   /**
-   * Asks to reserve for an admission that nobody has, and ignores the refusal. Gateway and limiter
-   * run what they run for `reserve`. It changes nothing, and no decision is counted.
+   * Makes a reserve call for an admission that does not exist and ignores the refusal, so that
+   * gateway and limiter run the same code as for a real one. It changes nothing, and no decision is
+   * counted.
    */
   async rehearseReserve(): Promise<void> {
     const ref = this.admissionRef(REHEARSAL, REHEARSAL);

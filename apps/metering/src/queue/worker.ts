@@ -20,8 +20,8 @@ const STALLED_CHECK_MS = 5_000;
  */
 const ANSWER_TIMEOUT_MS = 15_000;
 /**
- * A job is not to blame for dying workers. It is safe to deliver it again, so it is never given up
- * for that.
+ * A job is not to blame when workers die. It is safe to deliver it again, so it is never given up
+ * for stalling.
  */
 const MAX_STALLED = 1_000_000;
 /**

@@ -25,11 +25,11 @@ export interface DriversOptions {
   /** Created if missing. The runners of one machine share it, whatever their pools. */
   readonly stateDir: string;
   readonly pool: string;
-  /** The host name or address of models' processes. */
+  /** The host name or address of model processes. */
   readonly modelHost: string;
-  /** Keep the output of models' processes. */
+  /** Keep the output of model processes. */
   readonly keepOutput: boolean;
-  /** Whom models' processes run as, and their environment. */
+  /** The user that model processes run as, and their environment. */
   readonly modelUser: ModelUser;
   /** Null: this runner runs no models in Kubernetes. */
   readonly kubernetes: Kubernetes | null;
@@ -162,21 +162,21 @@ function createMakers(options: DriversOptions, stateDir: string) {
 /** Creates the folder of the records if it is missing. Only the runner's user can look into it. */
 function makeStateDir(stateDir: string): void {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  // Someone else's folder, such as a volume's, is theirs to close.
+  // If someone else owns it, such as a mounted volume, its permissions are theirs to set.
   if (statSync(stateDir).uid === process.getuid?.()) chmodSync(stateDir, 0o700);
 }
 
 const sharedUser = (open: boolean): string =>
-  "models' processes run as the runner's own user. They can read its files and end it" +
+  "model processes run as the runner's own user. They can read its files and end it" +
   (open ? ', and can read its environment and its memory, secrets included' : '') +
   ': a runner that runs as root gives them another user';
 
-/** What the first model with a process needs. */
+/** Prepares for the first model that runs as a process. */
 function prepare(modelUser: ModelUser, logger: Logger): void {
   if (modelUser.user === null) logger.warn(sharedUser(isOpenToOwnUser(process.getuid?.())));
   try {
     makeHome(modelUser);
   } catch (err) {
-    logger.warn({ err }, "the home of models' processes cannot be created");
+    logger.warn({ err }, 'the home of model processes cannot be created');
   }
 }

@@ -74,8 +74,8 @@ export class ModelDriver {
   }
 
   /**
-   * Takes over changed settings. A process goes on as it was started. Other servers are looked for
-   * at once; the replicas of before stay until the first report.
+   * Takes over changed settings. A process continues as it was started. Other servers are looked
+   * for at once; the replicas of before stay until the first report.
    */
   change(spec: ModelSpec): void {
     this.#spec = spec;

@@ -149,7 +149,7 @@ export class Supervisor {
     this.#logger.info({ version: spec.version }, 'a model is changed');
     this.#driver.change(spec);
     this.#announce();
-    // What made it fail may be mended.
+    // What made it fail may be fixed.
     if (this.condition === 'failed' && spec.mode === 'always_on' && !this.#driver.isLaunched)
       this.dispatch({ type: 'start' });
   }

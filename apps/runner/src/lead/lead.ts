@@ -45,8 +45,8 @@ export interface Lead {
   /** Aborted when the lease is lost. Another runner may be active already. */
   readonly lost: AbortSignal;
   /**
-   * Whether the lease surely lasts at this moment. A process that stood still may go on before it
-   * notices that it has expired.
+   * Whether the lease surely lasts at this moment. A process that stood still may continue before
+   * it notices that it has expired.
    */
   holds(): boolean;
   /**

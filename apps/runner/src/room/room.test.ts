@@ -213,7 +213,7 @@ const users = fc.record({
 });
 
 describe('arrivals that never end', () => {
-  it('starve no model for which room can be made, whoever is used how often', () => {
+  it('never starve a model that can get room, however often the others are used', () => {
     fc.assert(
       fc.property(users, ({ capacity, users: all }) => {
         // A pinned model that runs first stays for ever, so there is room beside one at most.
@@ -294,7 +294,7 @@ describe('who gives way', () => {
     expect(decide(12, left, wanting(20), 10)).toMatchObject({ start: [], sleep: [] });
   });
 
-  it('is nobody for one that has no room beside a pinned model, and others pass it', () => {
+  it('is no model for one that has no room beside a pinned model, which others pass', () => {
     const pinned = { ...idle('pinned', 4, 1), yields: false, pinned: true };
     const wanting = [wants('large', 12, 1_000), wants('small', 4)];
     expect(decide(12, [pinned, idle('idle', 4, 2)], wanting, 10)).toEqual({

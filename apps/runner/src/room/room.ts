@@ -29,7 +29,7 @@ export interface RoomUse {
 export interface RoomTimings {
   /** See `decide`. */
   readonly patienceMs: number;
-  /** A model for which the others have waited this long goes behind them. */
+  /** After the others have waited this long for one model, it goes to the end of the queue. */
   readonly turnMs: number;
 }
 

@@ -17,7 +17,7 @@ export interface NewAuthenticator {
 
 export type SetUp = ({ readonly outcome: 'begun' } & NewAuthenticator) | Failure;
 export type Renewed = { readonly outcome: 'renewed'; readonly recoveryCodes: readonly string[] } | Failure;
-/** `headers` contain the cookie of the session that goes on. */
+/** `headers` contain the cookie of the session that continues. */
 export type Changed = { readonly outcome: 'changed'; readonly headers: Headers } | Failure;
 interface Failure {
   /** `wrong`: the password or the code. */

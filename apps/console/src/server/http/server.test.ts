@@ -112,7 +112,7 @@ describe('the site', () => {
     },
   );
 
-  it('logs once that X-Forwarded-For is not believed, if no proxy is configured', async () => {
+  it('logs once that X-Forwarded-For is ignored, if no proxy is configured', async () => {
     const url = await start('http://console.example');
     for (const path of ['/', '/o']) await fetch(url + path, { headers: { 'x-forwarded-for': '192.0.2.1' } });
     expect(logged.filter((line) => line.includes('set TRUSTED_PROXIES'))).toHaveLength(1);
@@ -125,7 +125,7 @@ describe('the site', () => {
     const { port } = new URL(await start('http://console.example'));
     const [response] = await once(get({ host: '127.0.0.1', port, path }), 'response');
     expect(response.statusCode).toBe(400);
-    expect((await response.toArray()).join('')).toBe('This is not an address.\n');
+    expect((await response.toArray()).join('')).toBe('Bad request: invalid path.\n');
   });
 
   it.each([

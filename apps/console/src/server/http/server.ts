@@ -57,7 +57,8 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     warnOfProxy(request.rawHeaders);
     request.url = pathOf(request.url);
     secure(request, response, options);
-    if (!isReadable(request.url)) return void response.writeHead(400, PLAIN).end('This is not an address.\n');
+    if (!isReadable(request.url))
+      return void response.writeHead(400, PLAIN).end('Bad request: invalid path.\n');
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
     if (!limitBody(request, response, limits)) return;
     dropRest(request, response);

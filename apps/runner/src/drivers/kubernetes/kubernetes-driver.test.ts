@@ -176,16 +176,16 @@ describe('switching on', () => {
     expect(cluster.asked.filter(({ verb }) => verb === 'update')).toEqual([]);
   });
 
-  it('is not done when it is called off while the count is read', async () => {
+  it('is not done when it is cancelled while the count is read', async () => {
     cluster.workload(DEPLOYMENT);
     const ending = new AbortController();
     const scale = api.scale.bind(api);
     api.scale = (...asked) => scale(...asked).finally(() => ending.abort());
-    await expect(switchOn(api, SETTINGS, 3, ending.signal)).rejects.toThrow('called off');
+    await expect(switchOn(api, SETTINGS, 3, ending.signal)).rejects.toThrow('cancelled');
     expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });
 
-  it('goes on when the API server fails for a while', async () => {
+  it('continues when the API server fails for a while', async () => {
     cluster.workload(DEPLOYMENT);
     for (const match of ['get deployments/scale', 'update deployments/scale', 'list endpointslices'])
       cluster.failures.push({ match, status: 503, message: 'etcd is away' });
@@ -226,7 +226,7 @@ describe('switching on', () => {
     expect(last()).toEqual({ type: 'down', reason, watching: false });
   });
 
-  it('goes on when an API server lacks all rights, as one that has just started does', async () => {
+  it('continues when an API server lacks all rights, as one that has just started does', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push(forbidden);
     const { driver, reports } = driverOf({}, { nowMs: () => 0 });
@@ -250,7 +250,7 @@ describe('the watch of the endpoints', () => {
   const lists = () =>
     cluster.asked.filter(({ verb, resource }) => verb === 'list' && resource === 'endpointslices');
 
-  it('goes on where it was when the server ends it, from the last bookmark', async () => {
+  it('continues where it was when the server ends it, from the last bookmark', async () => {
     const { urls } = await running();
     cluster.bookmark();
     cluster.endWatches('end');
@@ -477,7 +477,7 @@ describe('a start that does not succeed', () => {
     expect(last()).toBeUndefined();
   });
 
-  it('goes on being looked for if it is always on, and is never scaled down for that', async () => {
+  it('is still looked for if it is always on, and is never scaled down for that', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.set('pods', [pod(cases[1]?.[1] ?? {})]);
     const { driver, last, urls } = driverOf({}, { alwaysOn: true });

@@ -49,7 +49,7 @@ export class KubernetesDriver implements Driver {
 
   async halt(): Promise<void> {
     this.release();
-    // Nothing may start behind its back.
+    // A switching on under way ends first, so that nothing starts after the halt.
     await this.#launch?.switching;
     const { api, settings, timings, nowMs, random } = this.#options;
     const signal = api.lost;

@@ -11,10 +11,10 @@ import type { KubernetesApi } from './api.ts';
 import { WantedCount } from './count.ts';
 import { describeApiError, isAbsent, isForbidden } from './errors.ts';
 import { followEndpoints } from './follow.ts';
-import { Hindrance } from './hindrance.ts';
 import { ReplicaProbes } from './replica-probes.ts';
 import { countOf, switchOn } from './scale.ts';
 import { replicasOf } from './slices.ts';
+import { StartProblemLog } from './start-problem-log.ts';
 import { whyNotReady } from './why.ts';
 
 export interface WorkloadOptions {
@@ -138,7 +138,7 @@ export class Launch {
   async #watchStart(): Promise<void> {
     const { timings, nowMs, random } = this.#options;
     const { signal } = this.#ending;
-    const hindrance = new Hindrance(this.#options);
+    const problemLog = new StartProblemLog(this.#options);
     let sinceMs: number | null = null;
     for (let looks = 0; !signal.aborted; looks++) {
       const pauseMs = doubledMs(looks + 1, timings.podPollMs, timings.maxApiRetryMs);
@@ -148,20 +148,20 @@ export class Launch {
         // It is looked at again when it is down.
         looks = -1;
         sinceMs = null;
-        hindrance.note(null);
+        problemLog.note(null);
         continue;
       }
       const late = nowMs() >= this.#deadlineMs;
       if (this.#probes.size > 0) {
         // Their probes say what is wrong.
-        hindrance.note(null);
+        problemLog.note(null);
         if (late && this.#reason === '') this.#giveUp(this.#tooLate(describeProblems(this.#probes.problems)));
         continue;
       }
       const why = await whyNotReady(this.#options, this.#endpointsProblem, late, signal);
       if (signal.aborted || this.#up) continue;
       if (why.off) return this.#lose('Somebody else scaled it to 0.');
-      hindrance.note(why);
+      problemLog.note(why);
       sinceMs = why.lasting ? (sinceMs ?? nowMs()) : null;
       const hopeless = sinceMs !== null && nowMs() - sinceMs >= timings.podProblemMs;
       if (hopeless) this.#giveUp(why.reason);
@@ -217,7 +217,7 @@ export class Launch {
     else this.#lose(reason);
   }
 
-  /** Reports why it cannot be called, and goes on. */
+  /** Reports why it cannot be called, and continues. */
   #complain(reason: string): void {
     if (this.#ending.signal.aborted || this.#reason === reason) return;
     this.#up = false;

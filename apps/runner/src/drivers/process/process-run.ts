@@ -100,7 +100,7 @@ export class ProcessRun {
   /** `resumed`: the process is up until a probe says otherwise. Then this reports it at once. */
   async #watch(record: ProcessRecord, printed: ProcessOutput, resumed: boolean): Promise<void> {
     if (!resumed && !(await this.#becomeReady(record, printed))) return;
-    // The start has failed, but the run goes on until the last lines are read.
+    // The start has failed, but the run continues until the last lines are read.
     if (this.#gone) return;
     this.#up = true;
     printed.forget();

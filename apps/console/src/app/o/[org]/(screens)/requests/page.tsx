@@ -111,7 +111,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
           {page.requests.length === 0 ? (
             <Empty
               icon={<span className="icon-list size-5" aria-hidden />}
-              title={queryOf(filter) === '' ? 'No requests yet' : 'No request is like that'}
+              title={queryOf(filter) === '' ? 'No requests yet' : 'No requests match the filter'}
             >
               Requests appear here within seconds of their end.
             </Empty>
