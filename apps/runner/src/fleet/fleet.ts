@@ -6,7 +6,7 @@ import { type ModelStatus, outcomeOf, type ReplicaCount, type Woken } from './mo
 import { Supervisor, type SupervisorDeps } from './supervisor.ts';
 
 export interface FleetDeps extends Omit<SupervisorDeps, 'room'> {
-  readonly store: ModelStore;
+  readonly store: Omit<ModelStore, 'upstreamKey'>;
   /** Ends processes of models other than these. */
   readonly clearStrays: (processModels: ReadonlySet<string>) => Promise<void>;
   /** Scales down a workload that a deleted model left. Rejects when that cannot be done. */
