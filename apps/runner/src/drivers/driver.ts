@@ -49,8 +49,8 @@ export type DriverReport =
 /**
  * What exists of a model before this runner launches anything. `process`: a process or workload
  * that runs. `pending`: a workload that is switched on and has no replica yet. `unknown`: a
- * workload that could not be looked at in time. `remains`: what is left of a process that has ended or was
- * told to end; it must be halted before a launch. `remote`: a server that someone else runs.
+ * workload that could not be looked at in time. `remains`: what is left of a process that has ended
+ * or was told to end; it must be halted before a launch. `remote`: a server that someone else runs.
  * `nothing`: none of these.
  */
 export type LeftBehind = 'process' | 'pending' | 'unknown' | 'remains' | 'remote' | 'nothing';

@@ -15,7 +15,7 @@ export interface FleetTimings {
   readonly takeoverLookMs: number;
   /** The same for a model that was just published. Only those who change models wait. */
   readonly lookMs: number;
-  /** How long the end of a runner waits for deleted models' workloads that are being scaled down. */
+  /** How long the end of a runner waits for workloads of deleted models to be scaled down. */
   readonly leaveWorkloadsMs: number;
   /** Between two checks for idle models. */
   readonly idleCheckMs: number;

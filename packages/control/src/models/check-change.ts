@@ -8,13 +8,13 @@ import { type ChangedSettings, type ChangeModelInput, changeInput } from './inpu
 import { findModel } from './models.ts';
 import { poolFor } from './placement.ts';
 
-/** The settings that make a difference to a check. Another pool's runner may reach other servers. */
+/** What makes a difference to a check. Another pool's runner may reach other servers. */
 const SEEN = ['urls', 'contextTokens', 'upstreamModel', 'upstreamKey', 'pool'] as const;
 
 /**
- * Asks the servers of a published model whether calls could work if it were changed like this. Null:
- * the model is not at URLs, or the change makes no difference to its servers. A kept upstream key is
- * sent wherever the changed model would send it, so a check tells no more than the change does.
+ * Asks the servers of a published model whether calls could work if it were changed like this.
+ * Null: the model is not at URLs, or the change makes no difference to its servers. A kept upstream
+ * key is sent wherever the changed model would send it: a check tells no more than the change does.
  */
 export async function checkChange(
   deps: ControlDeps,

@@ -40,7 +40,7 @@ export interface ModelCheck {
 }
 
 const WINDOW_MS = 60_000;
-/** The most checks of an organization in a minute. Publishing and changing tell no less, but slower. */
+/** The most checks of an organization in a minute. Publishing itself tells no less, but slower. */
 const MOST_A_MINUTE = 20;
 
 /**
