@@ -1,4 +1,5 @@
 import type { ControlRefusal, ModelCheck } from '@tidegate/control';
+import { useEffect, useRef } from 'react';
 import { Note } from '../ui/page.tsx';
 
 interface CheckResultProps {
@@ -17,8 +18,13 @@ export const sentencesOf = ({ told }: ModelCheck): string => told.map(({ text })
 
 /** What a check of servers found. Screen readers are told of it. */
 export function CheckResult({ check, anyway }: CheckResultProps) {
+  const shown = useRef<HTMLDivElement>(null);
+  // Whoever saves may be far from it, in a dialog that scrolls.
+  useEffect(() => {
+    if (check && anyway) shown.current?.scrollIntoView({ block: 'nearest' });
+  }, [check, anyway]);
   return (
-    <div role="status">
+    <div role="status" ref={shown}>
       {check?.ok === true ? <Told check={check} className="mt-3 text-sm leading-6 text-muted" /> : null}
       {check?.ok === false ? (
         <Note kind="warning" className="mt-3">
