@@ -12,8 +12,9 @@ import { Note, PageHeader, Panel } from '../ui/page.tsx';
 import { Day, Time } from '../ui/time.tsx';
 import { stepQueryOf } from '../usage/filter.ts';
 import { UsageChart } from '../usage/usage-chart.tsx';
-import { type ChosenFrom, CreateKey } from './create-key.tsx';
+import { CreateKey } from './create-key.tsx';
 import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
+import type { ChosenFrom } from './model-choice.tsx';
 import type { KeyRules } from './rules.ts';
 
 const LINK = 'font-medium text-accent underline underline-offset-4';
