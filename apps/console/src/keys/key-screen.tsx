@@ -17,8 +17,6 @@ import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
 import type { ChosenFrom } from './model-choice.tsx';
 import type { KeyRules } from './rules.ts';
 
-const LINK = 'font-medium text-accent underline underline-offset-4';
-
 interface KeyScreenProps {
   readonly org: string;
   readonly mayChange: boolean;
@@ -71,18 +69,18 @@ export function KeyScreen(props: KeyScreenProps) {
           title="Requests per day"
           lead={
             <>
-              <Link href={`/o/${org}/requests${queryOf({ key: key.id })}`} className={LINK}>
+              <Link href={`/o/${org}/requests${queryOf({ key: key.id })}`} className="inline-link">
                 Last requests
               </Link>
               {' · '}
               <Link
                 href={`/o/${org}/requests${queryOf({ key: key.id, outcome: 'errors' })}`}
-                className={LINK}
+                className="inline-link"
               >
                 Last errors
               </Link>
               {' · '}
-              <Link href={`/o/${org}/usage?key=${key.id}`} className={LINK}>
+              <Link href={`/o/${org}/usage?key=${key.id}`} className="inline-link">
                 Usage by model
               </Link>
             </>

@@ -68,10 +68,7 @@ export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
         </p>
       ) : null}
       {chat.requestId && chat.state === 'idle' ? (
-        <Link
-          href={`/o/${org}/requests${queryOf({ id: chat.requestId })}`}
-          className="text-xs font-medium text-accent underline underline-offset-4"
-        >
+        <Link href={`/o/${org}/requests${queryOf({ id: chat.requestId })}`} className="text-xs inline-link">
           This request in the list
         </Link>
       ) : null}

@@ -105,7 +105,7 @@ const NoModels = ({ org, mayChange }: { org: string; mayChange: boolean }) => (
   <section className="card-surface">
     <Empty icon={<span className="icon-message-square size-5" aria-hidden />} title="No models yet">
       {mayChange ? (
-        <Link href={`/o/${org}/api`} className="font-medium text-accent underline underline-offset-4">
+        <Link href={`/o/${org}/api`} className="inline-link">
           Publish one on the API screen
         </Link>
       ) : (

@@ -86,10 +86,7 @@ const RequestsHeader = ({ path, mayFollow }: { path: string; mayFollow: boolean 
       <>
         Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused ones
         are not counted:{' '}
-        <Link
-          href={`${path}/errors#refused`}
-          className="font-medium text-accent underline underline-offset-4"
-        >
+        <Link href={`${path}/errors#refused`} className="inline-link">
           why they were refused
         </Link>
         .
