@@ -1,4 +1,3 @@
-import type { Condition } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Lead } from '../lead/lead.ts';
 import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
@@ -6,12 +5,6 @@ import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
 export interface StoredModel {
   readonly spec: ModelSpec;
   readonly persisted: PersistedCondition;
-}
-
-export interface ConditionRecord {
-  readonly condition: Condition;
-  readonly reason: string;
-  readonly atMs: number;
 }
 
 /** The workload of a deleted model. */
@@ -34,7 +27,7 @@ export interface ModelStore {
   some(modelIds: readonly string[]): Promise<StoredModel[]>;
   /** Null: the model is unknown, deleted or of another pool. */
   one(modelId: string): Promise<StoredModel | null>;
-  writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
+  writeCondition(modelId: string, condition: PersistedCondition): Promise<void>;
   /** The oldest workloads that deleted models left behind. */
   leftWorkloads(): Promise<LeftWorkload[]>;
   /** Forgets a workload that a deleted model left behind. */
