@@ -8,7 +8,7 @@ export interface ReplicaProbesOptions {
   readonly random: () => number;
   readonly probe: (baseUrl: string, signal: AbortSignal) => Promise<Problem | null>;
   readonly onProbeFailure: () => void;
-  /** While it is true, replicas that fail are probed often: they may be starting. Default: never. */
+  /** Whether replicas that fail are probed often, since they may be starting. Default: never. */
   readonly isStarting?: () => boolean;
   /** Called after each probe, before `onChange`. */
   readonly onProbe?: (probed: ProbedReplica) => void;
