@@ -11,9 +11,10 @@ import { identify, isAlive, type KnownProcess, signal } from '@tidegate/processe
 import { createRedisConnection } from '@tidegate/redis';
 import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { filesOf } from './files.ts';
+import { planInstances } from './instances.ts';
 import { closeModelsPlace } from './models-place.ts';
 import type { StackOptions } from './options.ts';
-import { planInstances, servicesOf } from './services.ts';
+import { servicesOf } from './services.ts';
 import { type Stack, startStack } from './stack.ts';
 
 /**

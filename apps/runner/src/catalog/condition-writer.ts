@@ -1,5 +1,6 @@
 import type { Logger } from '@tidegate/runtime';
-import type { ConditionRecord, ModelStore } from './store.ts';
+import type { PersistedCondition } from './spec.ts';
+import type { ModelStore } from './store.ts';
 
 const RETRY_MS = 500;
 
@@ -11,7 +12,7 @@ const RETRY_MS = 500;
 export class ConditionWriter {
   readonly #store: Pick<ModelStore, 'writeCondition'>;
   readonly #logger: Logger;
-  readonly #waiting = new Map<string, ConditionRecord>();
+  readonly #waiting = new Map<string, PersistedCondition>();
   #working: Promise<void> | null = null;
   #closed = false;
 
@@ -20,7 +21,7 @@ export class ConditionWriter {
     this.#logger = logger;
   }
 
-  write(modelId: string, record: ConditionRecord): void {
+  write(modelId: string, record: PersistedCondition): void {
     if (this.#closed) return;
     this.#waiting.delete(modelId);
     this.#waiting.set(modelId, record);

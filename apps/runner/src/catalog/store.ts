@@ -1,4 +1,4 @@
-import { type Condition, open } from '@tidegate/contracts';
+import { open } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Lead } from '../lead/lead.ts';
 import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
@@ -6,12 +6,6 @@ import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
 export interface StoredModel {
   readonly spec: ModelSpec;
   readonly persisted: PersistedCondition;
-}
-
-export interface ConditionRecord {
-  readonly condition: Condition;
-  readonly reason: string;
-  readonly atMs: number;
 }
 
 /** The workload of a deleted model. */
@@ -39,7 +33,7 @@ export interface ModelStore {
    * Null: it does not open. Undefined: the model is unknown or deleted.
    */
   upstreamKey(modelId: string): Promise<string | null | undefined>;
-  writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
+  writeCondition(modelId: string, condition: PersistedCondition): Promise<void>;
   /** The oldest workloads that deleted models left behind. */
   leftWorkloads(): Promise<LeftWorkload[]>;
   /** Forgets a workload that a deleted model left behind. */

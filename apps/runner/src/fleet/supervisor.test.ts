@@ -61,7 +61,7 @@ const SPEC: ModelSpec = {
 
 /** Two models fit. */
 function fullRoom(): Room {
-  const room = new Room({ patienceMs: 0, turnMs: 0 });
+  const room = new Room({ patienceMs: 0, maxFirstMs: 0 });
   room.resize(2, 0);
   return room;
 }

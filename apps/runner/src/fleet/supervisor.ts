@@ -201,8 +201,8 @@ export class Supervisor {
 
   /** Starts putting the model to sleep if it has been idle long enough. */
   sleepIfIdle(): void {
-    const { turnMs } = this.#deps.timings.room;
-    if (this.#tenancy.isWaiting && this.#waiters.size === 0 && this.#times.unusedMs >= turnMs)
+    const { maxFirstMs } = this.#deps.timings.room;
+    if (this.#tenancy.isWaiting && this.#waiters.size === 0 && this.#times.unusedMs >= maxFirstMs)
       this.dispatch({ type: 'unwanted' });
     if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
     if (this.#times.unusedMs < this.#spec.sleepAfterMs) return;

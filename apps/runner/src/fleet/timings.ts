@@ -49,6 +49,6 @@ export const FLEET_TIMINGS: FleetTimings = {
   persistMs: 5_000,
   rereadMs: 30_000,
   // In the time between, others wait for whoever waits longest. It is longer than the minimum stay.
-  room: { patienceMs: 10_000, turnMs: 60_000 },
+  room: { patienceMs: 10_000, maxFirstMs: 60_000 },
   minimumStayMs: 30_000,
 };

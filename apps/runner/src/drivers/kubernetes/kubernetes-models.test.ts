@@ -173,7 +173,7 @@ describe('a runner that leads while Kubernetes does not answer', () => {
     const answer = cluster.fallSilent();
     const runner = await harness.start({
       kubernetes: kubernetes(),
-      timings: { ...patient, room: { patienceMs: 0, turnMs: 60_000 }, minimumStayMs: 0 },
+      timings: { ...patient, room: { patienceMs: 0, maxFirstMs: 60_000 }, minimumStayMs: 0 },
     });
     const gateway = runner.watch('gw_1');
     gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];

@@ -12,7 +12,7 @@ import { lastLines, NO_OUTPUT, type ProcessOutput, secretsOf } from './process-o
 import { type Spawned, spawnModel } from './spawn.ts';
 import type { ProcessRecord } from './state-file.ts';
 
-export interface ProcessOptions {
+export interface ProcessRunOptions {
   readonly modelId: string;
   readonly settings: ProcessSettings;
   readonly access: UpstreamAccess;
@@ -38,14 +38,14 @@ export interface ProcessOptions {
  * Ending a run does not end the process.
  */
 export class ProcessRun {
-  readonly #options: ProcessOptions;
+  readonly #options: ProcessRunOptions;
   readonly #ending = new AbortController();
   /** Whether it has been ready. */
   #up = false;
   /** Whether the process has ended. */
   #gone = false;
 
-  constructor(options: ProcessOptions) {
+  constructor(options: ProcessRunOptions) {
     this.#options = options;
   }
 
