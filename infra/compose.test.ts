@@ -10,6 +10,7 @@ interface Service {
   readonly environment?: Readonly<Record<string, string>>;
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
+  readonly logging?: { readonly options?: Readonly<Record<string, string>> };
   readonly [setting: string]: unknown;
 }
 
@@ -162,11 +163,17 @@ describe('the passwords of docker-compose.yml', () => {
     },
   );
 
-  it('let limiter and runner know the tokens of their callers, and of no other service', () => {
-    const known = (name: string) =>
-      [...(variablesOf(name).SERVICE_TOKENS ?? '').matchAll(/(?:^|,)(\w+):/g)].map(([, service]) => service);
-    expect(known('limiter')).toEqual(['gateway', 'metering', 'console', 'ctl']);
-    expect(known('runner')).toEqual(['gateway', 'console', 'ctl']);
+  it('let limiter and runner know the tokens of their callers, the old ones too, and of no other service', () => {
+    const tokens = (callers: readonly string[]) =>
+      callers
+        .map((caller) => {
+          const name = `${caller.toUpperCase()}_TOKEN`;
+          const previous = `${name}_PREVIOUS`;
+          return `${caller}:\${${name}:?set ${name}}\${${previous}:+,${caller}:\${${previous}}}`;
+        })
+        .join(',');
+    expect(variablesOf('limiter').SERVICE_TOKENS).toBe(tokens(['gateway', 'metering', 'console', 'ctl']));
+    expect(variablesOf('runner').SERVICE_TOKENS).toBe(tokens(['gateway', 'console', 'ctl']));
   });
 
   it('of the first owner reaches only the container that creates the account', () => {
@@ -187,6 +194,13 @@ describe('the passwords of docker-compose.yml', () => {
       expect(text).not.toMatch(new RegExp(`\\$\\{${name}(:-|\\})`));
       expect(head).toContain(name);
     }
+  });
+});
+
+describe('the logs of containers', () => {
+  it('are bounded', () => {
+    for (const [name, { logging }] of Object.entries(services))
+      expect([name, logging?.options]).toEqual([name, { 'max-size': '50m', 'max-file': '4' }]);
   });
 });
 

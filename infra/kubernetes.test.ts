@@ -136,8 +136,8 @@ describe('every object', () => {
   it('has only fields that Kubernetes knows, with values of their type', () => {
     for (const folder of FOLDERS)
       for (const object of resourcesOf(join(HERE, folder))) {
-        // A kind of the Prometheus Operator.
-        if (object.kind === 'ServiceMonitor') continue;
+        // Kinds of the Prometheus Operator.
+        if (['ServiceMonitor', 'PrometheusRule'].includes(object.kind)) continue;
         expect(Object.keys(classes)).toContain(typeOf(object));
         expect(unfit(object, typeOf(object), `${object.kind} ${object.metadata.name}`)).toEqual([]);
       }
@@ -336,6 +336,14 @@ describe('tracing', () => {
     const { port } = new URL(settings.data.OTEL_EXPORTER_OTLP_ENDPOINT);
     expect(policy.spec.egress).toEqual([{ ports: [{ port: Number(port) }] }]);
     expect(kustomization(join(HERE, 'example')).components).toContain('../tracing');
+  });
+
+  it('and the alert rules: Prometheus names its jobs as they expect', () => {
+    const { jobLabel, selector } = documents(join(HERE, 'monitoring/service-monitors.yaml'))[0].spec;
+    const [job] = Object.values(selector.matchLabels);
+    expect(Object.keys(selector.matchLabels)).toEqual([jobLabel]);
+    expect(`up{job="${job}"}`).toMatch(/^up\{job="tidegate/);
+    expect(read('infra/observe/alerts.yml')).toContain('up{job=~"tidegate.*"}');
   });
 
   it('and metrics: Prometheus reaches the port of each service that a ServiceMonitor reads', () => {

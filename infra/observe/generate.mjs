@@ -60,6 +60,8 @@ function problemsOfRunbooks() {
   ];
 }
 
+const made = (/** @type {object} */ content) =>
+  `# Made by npm run observe.\n${stringify(content, { lineWidth: 0, aliasDuplicateObjects: false })}`;
 const cell = (/** @type {string} */ text) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const table = (/** @type {MetricInfo[]} */ infos) =>
   [
@@ -116,6 +118,13 @@ const rules = {
   ],
 };
 
+const KUBERNETES_RULE = {
+  apiVersion: 'monitoring.coreos.com/v1',
+  kind: 'PrometheusRule',
+  metadata: { name: 'tidegate' },
+  spec: rules,
+};
+
 const metrics = await registered();
 const known = new Map(Object.values(metrics).flatMap((infos) => infos.map((info) => [info.name, info])));
 const expressions = [
@@ -125,7 +134,8 @@ const expressions = [
 /** @type {Record<string, string>} */
 const files = {
   'docs/metrics.md': metricsDocument(metrics),
-  'infra/observe/alerts.yml': `# Made by npm run observe.\n${stringify(rules, { lineWidth: 0 })}`,
+  'infra/observe/alerts.yml': made(rules),
+  'infra/kubernetes/monitoring/alerts.yaml': made(KUBERNETES_RULE),
   ...Object.fromEntries(
     Object.keys(DASHBOARDS).map((id) => [
       `infra/observe/dashboards/${id}.json`,
