@@ -19,7 +19,10 @@ export async function receiveBody(
     takeLarge: () => held.takeLargeBody(),
     claim: (bytes) => held.takeBytes(bytes),
     turn: (bytes) => readTurns.take(held.orgId, bytes),
-    signal: () => exchange.signal,
+    signal: () => {
+      exchange.bodyAwaited = true;
+      return exchange.signal;
+    },
   });
   return isAborted(body) ? exchange.abort(body.reason) : body;
 }

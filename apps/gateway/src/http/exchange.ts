@@ -21,6 +21,8 @@ export class Exchange implements Linked<Exchange> {
   handled: Promise<void> = Promise.resolve();
   /** Extra headers for whatever answer is sent: names and values alternate. */
   headers: readonly string[] = [];
+  /** Whether the body did not arrive with the head, so that reading it took time. */
+  bodyAwaited = false;
   /** Whether an answer was broken off after it had begun. */
   brokenOff = false;
   /** Why the exchange ends before its answer does. */
