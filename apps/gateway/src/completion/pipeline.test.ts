@@ -156,6 +156,22 @@ describe('a model that fails', () => {
     expect(settled()).toEqual([expect.objectContaining({ answered: false, errorCode: 'model_refused' })]);
   });
 
+  const quote = { error: { message: 'cannot read {"authorization":"Bearer sk-up"}', code: 400 } };
+  it.each<[string, boolean, UpstreamHandler]>([
+    ['a 400', false, (_, reply) => reply.json(quote, { status: 400 })],
+    ['an error with status 200', false, (_, reply) => reply.json(quote)],
+    ['a 400 for a stream', true, (_, reply) => reply.json(quote, { status: 400 })],
+    ['an error in a stream', true, (_, reply) => reply.event(quote)],
+  ])('with %s and quotes its own key is not quoted to the caller', async (_, stream, upstream) => {
+    script = upstream;
+    const { modelId } = await harness.publish({ name: 'keyed', upstreamKey: 'sk-up' });
+    expect(await refusalOf(await harness.complete({ ...hello, model: 'keyed', stream }))).toMatchObject({
+      code: 'model_refused',
+      message: 'The model refused the request and gave no reason.',
+    });
+    harness.runner.remove(modelId);
+  });
+
   it('to accept a connection is unavailable', async () => {
     const gone = await harness.publish({
       name: 'gone',
