@@ -97,6 +97,35 @@ describe('a model that is asleep', () => {
     harness.runner.remove(modelId);
   });
 
+  it('and is deleted meanwhile gets the answer of one that never existed', async () => {
+    const body = { ...hello, model: 'dropped' };
+    const answerOf = async (response: Response) => [response.status, await response.text()];
+    const unknown = await answerOf(await harness.complete(body));
+    expect(unknown[0]).toBe(404);
+    const { modelId } = await asleep({ name: 'dropped' });
+    harness.runner.wake = () => new Promise(() => {});
+    const held = harness.complete(body);
+    await eventually(() => harness.runner.wakes.length === 1);
+    harness.runner.remove(modelId);
+    expect(await answerOf(await held)).toEqual(unknown);
+    expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+  });
+
+  it('and is stopped meanwhile gets the answer of one that was stopped before', async () => {
+    const { modelId } = await asleep({ name: 'halted' });
+    harness.runner.wake = () => new Promise(() => {});
+    const held = harness.complete({ ...hello, model: 'halted' });
+    await eventually(() => harness.runner.wakes.length === 1);
+    harness.runner.update({ modelId, condition: 'CONDITION_STOPPED' });
+    const answers = [await held, await harness.complete({ ...hello, model: 'halted' })];
+    for (const answer of answers)
+      expect(await answer.json()).toMatchObject({
+        error: { code: 'model_unavailable', message: 'The model is stopped. An owner can start it.' },
+      });
+    expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+    harness.runner.remove(modelId);
+  });
+
   it('is not called for a client that hangs up, and the admission is withdrawn', async () => {
     const { modelId } = await asleep({ name: 'left' });
     harness.runner.wake = () => new Promise(() => {});
