@@ -256,6 +256,24 @@ describe('readBody', () => {
     },
   );
 
+  it.each(['gzip, chunked', 'identity, chunked', ', chunked'])(
+    'refuses Transfer-Encoding %s clearly',
+    async (encoding) => {
+      const { socket, read } = await start();
+      socket.write(`${head(`Transfer-Encoding: ${encoding}`)}${chunk('hello')}0\r\n\r\n`);
+      expect(await read).toMatchObject({
+        code: 'invalid_request',
+        message: expect.stringContaining('Transfer-Encoding'),
+      });
+    },
+  );
+
+  it('accepts Transfer-Encoding chunked in any case', async () => {
+    const { socket, read } = await start();
+    socket.write(`${head('Transfer-Encoding: CHUNKED')}${chunk('hello')}0\r\n\r\n`);
+    expect(await textOf(read)).toBe('hello');
+  });
+
   it('accepts Content-Encoding identity', async () => {
     const { socket, read } = await start();
     socket.write(`${declared(2, 'Content-Encoding: Identity')}ok`);

@@ -78,9 +78,12 @@ class BodyReader {
 
   async read(): Promise<Body | EarlyEnd> {
     const { maxBytes, largeBytes } = this.#options;
-    const encoding = this.#request.headers['content-encoding']?.trim().toLowerCase() ?? '';
+    const { headers } = this.#request;
+    const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
     if (encoding !== '' && encoding !== 'identity') return ENCODED;
-    const declared = Number(this.#request.headers['content-length'] ?? 0);
+    const transfer = headers['transfer-encoding'];
+    if (transfer !== undefined && transfer.trim().toLowerCase() !== 'chunked') return TRANSFER_ENCODED;
+    const declared = Number(headers['content-length'] ?? 0);
     if (declared > maxBytes) return tooLarge(maxBytes);
     if (this.#request.destroyed) return HUNG_UP;
     if (declared > 0 && declared === this.#request.readableLength && declared <= largeBytes)
@@ -194,6 +197,11 @@ const HUNG_UP: Aborted = { kind: 'aborted', reason: 'client_closed' };
 const ENCODED = newRefusal({
   code: 'invalid_request',
   message: 'Content-Encoding must be absent or identity: the body is taken uncompressed.',
+});
+
+const TRANSFER_ENCODED = newRefusal({
+  code: 'invalid_request',
+  message: 'Transfer-Encoding must be absent or chunked: the body is taken uncompressed.',
 });
 
 const tooLarge = (maxBytes: number): Refusal =>
