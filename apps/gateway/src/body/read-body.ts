@@ -11,6 +11,11 @@ import type { Aborted, EarlyEnd } from '../ending.ts';
 export const BODY_BYTES_A_TURN = 16 * 1024;
 
 export interface ReadBodyOptions {
+  /**
+   * Called when nothing in the request's head refuses the body any more. Its sender may have waited
+   * for that.
+   */
+  readonly invite: () => void;
   /** For the whole body, from the call on. */
   readonly timeoutMs: number;
   readonly maxBytes: number;
@@ -86,6 +91,7 @@ class BodyReader {
     const declared = Number(headers['content-length'] ?? 0);
     if (declared > maxBytes) return tooLarge(maxBytes);
     if (this.#request.destroyed) return HUNG_UP;
+    if (declared <= largeBytes) this.#options.invite();
     if (declared > 0 && declared === this.#request.readableLength && declared <= largeBytes)
       return this.#takeBuffered(declared);
     let body: Body | null = null;
@@ -174,7 +180,10 @@ class BodyReader {
     this.#taking.then(
       (slot) => {
         if (isRefusal(slot)) this.#end(slot);
-        else this.#resume();
+        else {
+          if (!this.#over) this.#options.invite();
+          this.#resume();
+        }
       },
       (error) => this.#fail(error),
     );

@@ -13,6 +13,7 @@ export async function receiveBody(
   { exchange, held }: Completion,
 ): Promise<Body | EarlyEnd> {
   const body = await readBody(exchange.request, {
+    invite: () => exchange.inviteBody(),
     timeoutMs: config.BODY_TIMEOUT_MS,
     maxBytes: LIMITS.visionBodyMaxBytes,
     largeBytes: LIMITS.largeBodyMinBytes,
