@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import {
   isRefusal,
   newRefusal,
@@ -53,7 +52,8 @@ export async function authenticate(deps: AuthDeps, { request, facts }: Exchange)
   const known = deps.principals.get(key);
   const cached = !(known instanceof Promise);
   const principal = cached ? known : await known;
-  if (isRefusal(principal)) return refuseKey(deps, request, principal);
+  if (isRefusal(principal))
+    return principal.code === 'invalid_api_key' ? countInvalidKey(deps, request) : principal;
   facts.orgId = principal.orgId;
   facts.keyId = principal.keyId;
   return { principal, key, cached };
@@ -66,14 +66,14 @@ export async function authenticate(deps: AuthDeps, { request, facts }: Exchange)
  */
 export async function refuseUnadmitted(
   deps: AuthDeps,
-  request: IncomingMessage,
-  { key, cached }: Caller,
+  exchange: Exchange,
+  caller: Caller,
   refusal: Refusal,
 ): Promise<Refusal> {
-  if (!cached || isCertain(refusal)) return refusal;
-  const principal = await deps.principals.check(key);
+  if (!caller.cached || isCertain(refusal)) return refusal;
+  const principal = await deps.principals.check(caller.key);
   const isInvalid = isRefusal(principal) && principal.code === 'invalid_api_key';
-  return isInvalid ? countInvalidKey(deps, request) : refusal;
+  return isInvalid ? refuseStaleKey(deps, exchange, caller, principal) : refusal;
 }
 
 /**
@@ -85,30 +85,41 @@ const isCertain = ({ code, cause }: Refusal): boolean =>
   cause === 'busy' ||
   cause === 'blocked_address';
 
-/**
- * Drops cached principals that a refused admission proves stale: the limiter's answer is newer than
- * the cache.
- */
+/** The refusal of a request that has just asked for its admission. */
 export function refuseAdmission(
   deps: AuthDeps,
-  request: IncomingMessage,
-  { keyId, orgId }: Principal,
+  exchange: Exchange,
+  caller: Caller,
   refusal: Refusal,
 ): Refusal | Promise<Refusal> {
-  if (refusal.code === 'invalid_api_key') deps.principals.dropKey(keyId);
-  if (refusal.code === 'plan_upgrade_required') deps.principals.dropOrg(orgId);
-  return refuseKey(deps, request, refusal);
+  dropStale(deps, caller.principal, refusal);
+  return refuseStaleKey(deps, exchange, caller, refusal);
 }
 
-/** Counts a refusal for an invalid key against the request's address. */
-export const refuseKey = (
+/**
+ * Drops cached principals that a refusal of the limiter proves stale: its answer is newer than the
+ * cache. So the next request of an invalid key is refused, and counted, by `authenticate`.
+ */
+export function dropStale({ principals }: AuthDeps, { keyId, orgId }: Principal, { code }: Refusal): void {
+  if (code === 'invalid_api_key') principals.dropKey(keyId);
+  if (code === 'plan_upgrade_required') principals.dropOrg(orgId);
+}
+
+/**
+ * The refusal of a request that `authenticate` has let pass. If its key is invalid, it counts
+ * against the address only if the key may have been so when the request arrived: if it was taken
+ * from the cache, and not long ago. A key that is revoked while bodies are on their way or a model
+ * wakes would otherwise block its address.
+ */
+export const refuseStaleKey = (
   deps: AuthDeps,
-  request: IncomingMessage,
+  { request, bodyAwaited }: Exchange,
+  { cached }: Caller,
   refusal: Refusal,
 ): Refusal | Promise<Refusal> =>
-  refusal.code === 'invalid_api_key' ? countInvalidKey(deps, request) : refusal;
+  refusal.code === 'invalid_api_key' && cached && !bodyAwaited ? countInvalidKey(deps, request) : refusal;
 
-async function countInvalidKey(deps: AuthDeps, request: IncomingMessage): Promise<Refusal> {
+async function countInvalidKey(deps: AuthDeps, request: Exchange['request']): Promise<Refusal> {
   const address = clientAddress(request, deps.trustedProxies);
   const blockedMs = await deps.limiter.reportInvalidKey(address);
   if (isRefusal(blockedMs)) return blockedMs;

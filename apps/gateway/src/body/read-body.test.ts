@@ -39,6 +39,7 @@ async function start({
   const server = createServer(async (request, response) => {
     if (late) await new Promise(setImmediate);
     const reading = readBody(request, {
+      invite: () => {},
       timeoutMs: 20_000,
       maxBytes: 1_000,
       largeBytes: 100,
@@ -210,6 +211,32 @@ describe('readBody', () => {
     expect(await textOf(read)).toBe('onetwosix');
   });
 
+  it('invites a body that its head does not refuse, a large one only once it has its slot', async () => {
+    const steps: string[] = [];
+    const invite = () => void steps.push('invite');
+    const giving = (slot: Passed | Refusal) => async () => {
+      steps.push('slot');
+      return slot;
+    };
+    for (const refused of [declared(1_001), declared(500), declared(5, 'Content-Encoding: gzip')]) {
+      const { socket, read } = await start({ invite, takeLarge: giving(NO_SLOT) });
+      socket.write(refused);
+      expect(endsEarly(await read)).toBe(true);
+    }
+    expect(steps.splice(0)).toEqual(['slot']);
+    const small = await start({ invite });
+    small.socket.write(declared(5));
+    await eventually(() => steps.length === 1);
+    small.socket.write('hello');
+    expect(await textOf(small.read)).toBe('hello');
+    const large = await start({ invite, takeLarge: giving(PASSED) });
+    large.socket.write(declared(500));
+    await eventually(() => steps.length === 3);
+    large.socket.write('x'.repeat(500));
+    expect(await textOf(large.read)).toHaveLength(500);
+    expect(steps).toEqual(['invite', 'slot', 'invite']);
+  });
+
   it('claims memory for each piece before it keeps it, and stops when a claim is refused', async () => {
     const claimed: number[] = [];
     const claim = (bytes: number) => {
@@ -255,6 +282,24 @@ describe('readBody', () => {
       });
     },
   );
+
+  it.each(['gzip, chunked', 'identity, chunked', ', chunked'])(
+    'refuses Transfer-Encoding %s clearly',
+    async (encoding) => {
+      const { socket, read } = await start();
+      socket.write(`${head(`Transfer-Encoding: ${encoding}`)}${chunk('hello')}0\r\n\r\n`);
+      expect(await read).toMatchObject({
+        code: 'invalid_request',
+        message: expect.stringContaining('Transfer-Encoding'),
+      });
+    },
+  );
+
+  it('accepts Transfer-Encoding chunked in any case', async () => {
+    const { socket, read } = await start();
+    socket.write(`${head('Transfer-Encoding: CHUNKED')}${chunk('hello')}0\r\n\r\n`);
+    expect(await textOf(read)).toBe('hello');
+  });
 
   it('accepts Content-Encoding identity', async () => {
     const { socket, read } = await start();

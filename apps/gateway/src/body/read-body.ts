@@ -11,6 +11,11 @@ import type { Aborted, EarlyEnd } from '../ending.ts';
 export const BODY_BYTES_A_TURN = 16 * 1024;
 
 export interface ReadBodyOptions {
+  /**
+   * Called when nothing in the request's head refuses the body any more. Its sender may have waited
+   * for that.
+   */
+  readonly invite: () => void;
   /** For the whole body, from the call on. */
   readonly timeoutMs: number;
   readonly maxBytes: number;
@@ -78,11 +83,15 @@ class BodyReader {
 
   async read(): Promise<Body | EarlyEnd> {
     const { maxBytes, largeBytes } = this.#options;
-    const encoding = this.#request.headers['content-encoding']?.trim().toLowerCase() ?? '';
+    const { headers } = this.#request;
+    const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
     if (encoding !== '' && encoding !== 'identity') return ENCODED;
-    const declared = Number(this.#request.headers['content-length'] ?? 0);
+    const transfer = headers['transfer-encoding'];
+    if (transfer !== undefined && transfer.trim().toLowerCase() !== 'chunked') return TRANSFER_ENCODED;
+    const declared = Number(headers['content-length'] ?? 0);
     if (declared > maxBytes) return tooLarge(maxBytes);
     if (this.#request.destroyed) return HUNG_UP;
+    if (declared <= largeBytes) this.#options.invite();
     if (declared > 0 && declared === this.#request.readableLength && declared <= largeBytes)
       return this.#takeBuffered(declared);
     let body: Body | null = null;
@@ -171,7 +180,10 @@ class BodyReader {
     this.#taking.then(
       (slot) => {
         if (isRefusal(slot)) this.#end(slot);
-        else this.#resume();
+        else {
+          if (!this.#over) this.#options.invite();
+          this.#resume();
+        }
       },
       (error) => this.#fail(error),
     );
@@ -194,6 +206,11 @@ const HUNG_UP: Aborted = { kind: 'aborted', reason: 'client_closed' };
 const ENCODED = newRefusal({
   code: 'invalid_request',
   message: 'Content-Encoding must be absent or identity: compressed bodies are not accepted.',
+});
+
+const TRANSFER_ENCODED = newRefusal({
+  code: 'invalid_request',
+  message: 'Transfer-Encoding must be absent or chunked: the body is taken uncompressed.',
 });
 
 const tooLarge = (maxBytes: number): Refusal =>

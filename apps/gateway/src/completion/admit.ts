@@ -1,5 +1,5 @@
 import { type CompletionRequest, isRefusal, type Passed, type Refusal } from '@tidegate/contracts';
-import { refuseAdmission } from '../auth/authenticate.ts';
+import { dropStale, refuseAdmission } from '../auth/authenticate.ts';
 import type { CatalogModel } from '../catalog/catalog.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Admission } from '../limiter/admission.ts';
@@ -29,15 +29,15 @@ export async function admit(
     reserve,
   });
   if (!isRefusal(admission)) return admission;
-  return refuseAdmission(gateway, exchange.request, caller.principal, admission);
+  return refuseAdmission(gateway, exchange, caller, admission);
 }
 
-/** Reserves one request and the model's context length in tokens for the admission that is held. */
-export async function reserve(
-  gateway: Gateway,
-  { exchange, caller, held }: Completion,
-): Promise<Passed | Refusal> {
+/**
+ * Reserves one request and the model's context length in tokens for the admission that is held. The
+ * key was valid when that was granted, so a refusal counts as no request with an invalid key.
+ */
+export async function reserve(gateway: Gateway, { caller, held }: Completion): Promise<Passed | Refusal> {
   const reserved = await held.reserve();
-  if (!isRefusal(reserved)) return reserved;
-  return refuseAdmission(gateway, exchange.request, caller.principal, reserved);
+  if (isRefusal(reserved)) dropStale(gateway, caller.principal, reserved);
+  return reserved;
 }

@@ -105,8 +105,12 @@ async function callReplica(
   facts.replicaId = replica.replicaId;
   const leftMs = Math.max(1, endsAtMs - performance.now());
   const call = request.stream
-    ? streamCall(gateway.config, exchange, rewriterOf(identity, request), leftMs)
-    : new WholeCall(identity, { timeoutMs: leftMs, maxBytes: LIMITS.wholeAnswerMaxBytes });
+    ? streamCall(gateway.config, exchange, rewriterOf(identity, request, upstreamRequest.key), leftMs)
+    : new WholeCall(
+        identity,
+        { timeoutMs: leftMs, maxBytes: LIMITS.wholeAnswerMaxBytes },
+        upstreamRequest.key,
+      );
   const span = exchange.trace?.callModel(model, facts) ?? null;
   const sentAtMs = performance.now();
   let outcome: CallOutcome | null = null;
@@ -158,11 +162,16 @@ function maxAnswerMs(config: Config, model: CatalogModel, streamed: boolean): nu
   return isAlwaysOn(model) ? config.STREAM_MAX_ALWAYS_ON_MS : config.STREAM_MAX_WAKE_ON_REQUEST_MS;
 }
 
-const rewriterOf = (identity: AnswerIdentity, { includeUsage }: CompletionRequest): StreamRewriter =>
+const rewriterOf = (
+  identity: AnswerIdentity,
+  { includeUsage }: CompletionRequest,
+  upstreamKey: string,
+): StreamRewriter =>
   new StreamRewriter(identity, {
     maxBytes: LIMITS.streamMaxBytes,
     maxEventBytes: LIMITS.eventMaxBytes,
     includeUsage,
+    upstreamKey,
   });
 
 const streamCall = (

@@ -25,7 +25,7 @@ export function checkCondition(model: CatalogModel): 'ready' | 'wake' | Refusal 
   }
 }
 
-const STOPPED = newRefusal({
+export const STOPPED = newRefusal({
   code: 'model_unavailable',
   message: 'The model is stopped. An owner can start it.',
   shouldRetry: false,

@@ -12,7 +12,11 @@ const MAX_SHOWN_CHARACTERS = 100;
 export function findModel(catalog: Catalog, principal: Principal, name: string): CatalogModel | Refusal {
   const model = catalog.find(principal.orgId, name);
   if (model && mayCall(principal, model.modelId)) return model;
-  if (!catalog.complete) return INTERNAL_ERROR;
+  return catalog.complete ? modelNotFound(name) : INTERNAL_ERROR;
+}
+
+/** The refusal for a model that does not exist, never did, or may not be called with this key. */
+export function modelNotFound(name: string): Refusal {
   const shown = name.length <= MAX_SHOWN_CHARACTERS ? ` '${name}'` : '';
   return newRefusal({
     code: 'model_not_found',

@@ -7,7 +7,7 @@ import {
   type Refusal,
 } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
-import { type AuthDeps, refuseKey } from '../auth/authenticate.ts';
+import { type AuthDeps, refuseStaleKey } from '../auth/authenticate.ts';
 import { type CatalogModel, isVision } from '../catalog/catalog.ts';
 import { PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
 import type { Completion } from './completion.ts';
@@ -41,7 +41,7 @@ export async function checkFit(
 async function checkPlan(auth: AuthDeps, { exchange, caller }: Completion): Promise<Passed | Refusal> {
   if (caller.principal.imagesAllowed) return PASSED;
   const principal = await auth.principals.check(caller.key);
-  if (isRefusal(principal)) return refuseKey(auth, exchange.request, principal);
+  if (isRefusal(principal)) return refuseStaleKey(auth, exchange, caller, principal);
   return principal.imagesAllowed ? PASSED : PLAN_UPGRADE_REQUIRED;
 }
 

@@ -156,6 +156,22 @@ describe('a model that fails', () => {
     expect(settled()).toEqual([expect.objectContaining({ answered: false, errorCode: 'model_refused' })]);
   });
 
+  const quote = { error: { message: 'cannot read {"authorization":"Bearer sk-up"}', code: 400 } };
+  it.each<[string, boolean, UpstreamHandler]>([
+    ['a 400', false, (_, reply) => reply.json(quote, { status: 400 })],
+    ['an error with status 200', false, (_, reply) => reply.json(quote)],
+    ['a 400 for a stream', true, (_, reply) => reply.json(quote, { status: 400 })],
+    ['an error in a stream', true, (_, reply) => reply.event(quote)],
+  ])('with %s and quotes its own key is not quoted to the caller', async (_, stream, upstream) => {
+    script = upstream;
+    const { modelId } = await harness.publish({ name: 'keyed', upstreamKey: 'sk-up' });
+    expect(await refusalOf(await harness.complete({ ...hello, model: 'keyed', stream }))).toMatchObject({
+      code: 'model_refused',
+      message: 'The model refused the request and gave no reason.',
+    });
+    harness.runner.remove(modelId);
+  });
+
   it('to accept a connection is unavailable', async () => {
     const gone = await harness.publish({
       name: 'gone',
@@ -452,6 +468,40 @@ describe('a refusal of the limiter', () => {
       harness.runner.remove(modelId);
     },
   );
+
+  it.each([
+    ['are valid', JSON.stringify(hello)],
+    ['are no JSON', `{${' '.repeat(100)}`],
+    ['are of an unknown model', JSON.stringify({ ...hello, model: 'nope' })],
+  ])(
+    'for a key revoked while bodies were on their way counts for none of them, but for its next request: they %s [auth.invalid-keys]',
+    async (_, body) => {
+      const apiKey = harness.addKey();
+      const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${apiKey}\r\n`;
+      await harness.complete(hello, { headers: { authorization: `Bearer ${apiKey}` } });
+      const sockets = Array.from({ length: 25 }, () => connect(harness.server.port, '127.0.0.1'));
+      const received = sockets.map(async (socket) => (await socket.setEncoding('utf8').toArray()).join(''));
+      for (const socket of sockets) socket.write(`${head}content-length: ${body.length}\r\n\r\n{`);
+      await eventually(() => harness.gateway.exchanges.size === sockets.length);
+      limiterAnswers({
+        admit: () => ({ admission: { keyInvalid: {} } }),
+        authenticate: () => ({ authenticate: { keyInvalid: {} } }),
+      });
+      for (const socket of sockets) socket.write(body.slice(1));
+      for (const answer of await Promise.all(received)) expect(answer).toMatch(/^HTTP\/1.1 401 /);
+      expect(harness.limiterServer.of('reportInvalidKey')).toEqual([]);
+      await harness.complete(hello, { headers: { authorization: `Bearer ${apiKey}` } });
+      expect(harness.limiterServer.of('reportInvalidKey')).toHaveLength(1);
+    },
+  );
+
+  it('for a key revoked just after it was asked for counts for no request that was there before', async () => {
+    const headers = { authorization: `Bearer ${harness.addKey()}` };
+    limiterAnswers({ admit: () => ({ admission: { keyInvalid: {} } }) });
+    expect((await refusalOf(await harness.complete(hello, { headers }))).code).toBe('invalid_api_key');
+    expect(harness.limiterServer.of('authenticate')).toHaveLength(1);
+    expect(harness.limiterServer.of('reportInvalidKey')).toEqual([]);
+  });
 
   it('of images by a plan that has changed since it was cached is a 403, and drops the cached principal', async () => {
     limiterAnswers({ admit: () => ({ admission: { planUpgradeRequired: {} } }) });

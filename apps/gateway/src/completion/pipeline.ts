@@ -41,7 +41,7 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
   try {
     ending = await answer(gateway, { exchange, caller, held });
     if (isRefusal(ending) && !held.admissionAsked)
-      ending = await refuseUnadmitted(gateway, exchange.request, caller, ending);
+      ending = await refuseUnadmitted(gateway, exchange, caller, ending);
   } finally {
     gateway.observer.enter(exchange, 'settle');
     await held.release(ending, exchange.facts.firstChunkAtMs); // 14

@@ -1,10 +1,11 @@
-import type { CompletionRequest } from '@tidegate/contracts';
-import type { CatalogModel } from '../catalog/catalog.ts';
+import type { CompletionRequest, Refusal } from '@tidegate/contracts';
+import type { Catalog, CatalogModel } from '../catalog/catalog.ts';
 import { type EarlyEnd, endsEarly } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import type { DataUrls } from '../images/fetch.ts';
 import type { Completion } from './completion.ts';
-import { COULD_NOT_START, STILL_STARTING } from './condition.ts';
+import { COULD_NOT_START, STILL_STARTING, STOPPED } from './condition.ts';
+import { modelNotFound } from './find-model.ts';
 
 export interface PrepareInput {
   readonly model: CatalogModel;
@@ -66,7 +67,14 @@ async function wakeUp(
   };
   const outcome = await waker.wait(model.modelId, waitMs, exchange.signal, asker);
   if (exchange.aborted) return exchange.aborted;
-  if (outcome === 'failed') return COULD_NOT_START;
+  if (outcome === 'failed') return refusalOfFailed(catalog, model);
   if (outcome === 'starting') return STILL_STARTING;
   return catalog.get(model.modelId) ?? model;
+}
+
+/** An owner may have stopped or deleted the model while the request was held for it. */
+function refusalOfFailed(catalog: Catalog, { modelId, name }: CatalogModel): Refusal {
+  const current = catalog.get(modelId);
+  if (!current) return modelNotFound(name);
+  return current.condition === 'CONDITION_STOPPED' ? STOPPED : COULD_NOT_START;
 }

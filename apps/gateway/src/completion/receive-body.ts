@@ -13,13 +13,17 @@ export async function receiveBody(
   { exchange, held }: Completion,
 ): Promise<Body | EarlyEnd> {
   const body = await readBody(exchange.request, {
+    invite: () => exchange.inviteBody(),
     timeoutMs: config.BODY_TIMEOUT_MS,
     maxBytes: LIMITS.visionBodyMaxBytes,
     largeBytes: LIMITS.largeBodyMinBytes,
     takeLarge: () => held.takeLargeBody(),
     claim: (bytes) => held.takeBytes(bytes),
     turn: (bytes) => readTurns.take(held.orgId, bytes),
-    signal: () => exchange.signal,
+    signal: () => {
+      exchange.bodyAwaited = true;
+      return exchange.signal;
+    },
   });
   return isAborted(body) ? exchange.abort(body.reason) : body;
 }

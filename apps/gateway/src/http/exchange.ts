@@ -21,6 +21,13 @@ export class Exchange implements Linked<Exchange> {
   handled: Promise<void> = Promise.resolve();
   /** Extra headers for whatever answer is sent: names and values alternate. */
   headers: readonly string[] = [];
+  /**
+   * Whether the client may be waiting for `100 Continue` before it sends its body. Node closes the
+   * connection after an answer without it: the body may follow, or not.
+   */
+  awaitsContinue = false;
+  /** Whether the body did not arrive with the head, so that reading it took time. */
+  bodyAwaited = false;
   /** Whether an answer was broken off after it had begun. */
   brokenOff = false;
   /** Why the exchange ends before its answer does. */
@@ -48,6 +55,13 @@ export class Exchange implements Linked<Exchange> {
       if (this.aborted) this.#controller.abort();
     }
     return this.#controller.signal;
+  }
+
+  /** Tells a client that waits for it to send its body, once. */
+  inviteBody(): void {
+    if (!this.awaitsContinue) return;
+    this.awaitsContinue = false;
+    this.response.writeContinue();
   }
 
   /** Only the first reason counts. */

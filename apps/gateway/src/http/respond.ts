@@ -48,7 +48,7 @@ function send(exchange: Exchange, status: number, more: readonly string[], json:
   const { request, response } = exchange;
   if (response.headersSent || response.destroyed) return;
   const late = status === ERRORS.request_timeout.status;
-  const unwanted = !request.complete && (late || !isSmall(request.headers));
+  const unwanted = !request.complete && (late || exchange.awaitsContinue || !isSmall(request.headers));
   const headers = ['x-request-id', exchange.requestId, 'content-type', 'application/json', ...more];
   headers.push('content-length', String(Buffer.byteLength(json)));
   if (unwanted) {

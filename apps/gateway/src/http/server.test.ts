@@ -198,6 +198,77 @@ describe('a body that is not read', () => {
   });
 });
 
+describe('a client that waits for 100 Continue', () => {
+  const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+  const body = JSON.stringify(hello);
+  const post = (more: string, { path = '/v1/chat/completions', method = 'POST' } = {}) =>
+    `${method} ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n${more}\r\n`;
+  const authorization = () => `Authorization: Bearer ${harness.apiKey}\r\n`;
+  const small = `Content-Length: ${body.length}\r\n`;
+
+  it.each<[string, number, () => string]>([
+    ['no key', 401, () => post(small)],
+    ['a wrong key', 401, () => post(`Authorization: Bearer nope\r\n${small}`)],
+    ['another path', 404, () => post(authorization() + small, { path: '/v1/x' })],
+    ['another method', 405, () => post(authorization() + small, { method: 'PUT' })],
+    ['too large a body', 413, () => post(`${authorization()}Content-Length: ${30 * 1024 * 1024}\r\n`)],
+    ['a compressed body', 400, () => post(`${authorization()}${small}Content-Encoding: gzip\r\n`)],
+    ['no free slot for a large body', 429, () => post(`${authorization()}Content-Length: 3000000\r\n`)],
+  ])('is refused without it for %s, and the connection is closed', async (_, status, head) => {
+    const { takeLargeBody } = harness.limiterServer.answers;
+    harness.limiterServer.answers.takeLargeBody = () => ({ takeLargeBody: { result: 'RESULT_FULL' } });
+    const answer = await raw(head());
+    harness.limiterServer.answers.takeLargeBody = takeLargeBody;
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(answer).toMatch(/connection: close/i);
+  });
+
+  it('gets it, then its answer, and the connection is kept', async () => {
+    const socket = connect(harness.server.port, '127.0.0.1').setEncoding('utf8');
+    let received = '';
+    socket.on('data', (text) => {
+      received += text;
+    });
+    for (const answers of [1, 2]) {
+      received = '';
+      socket.write(post(authorization() + small));
+      await eventually(() => received.startsWith(CONTINUE));
+      expect([answers, received]).toEqual([answers, CONTINUE]);
+      socket.write(body);
+      await eventually(() => received.endsWith('}'));
+      expect(received).toMatch(/Continue\r\n\r\nHTTP\/1.1 200 /);
+    }
+    socket.destroy();
+  });
+
+  it('and sends its body at once all the same gets its answer, however large the body', async () => {
+    const large = `Content-Length: ${8 * 1024 * 1024}\r\n`;
+    const refused = await raw(`${post(large)}${'x'.repeat(8 * 1024 * 1024)}`);
+    expect(refused).toMatch(/^HTTP\/1.1 401 /);
+    expect(codeOf(refused)).toBe('invalid_api_key');
+    const answered = await raw(`${post(`${authorization()}Connection: close\r\n${small}`)}${body}`);
+    expect(answered.replace(CONTINUE, '')).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  it('may still send its body once it is refused: it is not reset', async () => {
+    const socket = connect(harness.server.port, '127.0.0.1');
+    const errors: Error[] = [];
+    socket.on('error', (error) => errors.push(error));
+    socket.write(post(small));
+    await once(socket, 'data');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    socket.write(body);
+    await once(socket, 'close');
+    expect(errors).toEqual([]);
+  });
+
+  it('and has not sent its body in time is a 408', async () => {
+    const head = `Authorization: Bearer ${impatient.apiKey}\r\n${small}`;
+    const answer = await raw(post(head), impatient);
+    expect(answer.replace(CONTINUE, '')).toMatch(/^HTTP\/1.1 408 /);
+  });
+});
+
 describe('draining', () => {
   it('stops accepting, finishes running requests, and ends the rest when its time is over', async () => {
     let finish = () => {};

@@ -58,15 +58,17 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   // `maxHeaderSize` bounds the headers. A limit on their number would silently drop the rest, which
   // might include a second key.
   server.maxHeadersCount = 0;
-  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+  const serve = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) => {
     if (rejectExcessPipelining(request, response)) return;
     const exchange = openExchange(gateway, request, response);
+    exchange.awaitsContinue = awaitsContinue;
     if (draining) response.shouldKeepAlive = false;
     app.handle(exchange);
     void exchange.handled.then(() => abandonUnread(response, config.UNREAD_ANSWER_TIMEOUT_MS));
   };
-  server.on('request', onRequest);
-  server.on('checkExpectation', onRequest);
+  server.on('request', (request, response) => serve(request, response, false));
+  server.on('checkExpectation', (request, response) => serve(request, response, false));
+  server.on('checkContinue', (request, response) => serve(request, response, true));
   const tunnels = refuseRawInput(server, gateway);
   server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST);
   await once(server, 'listening');

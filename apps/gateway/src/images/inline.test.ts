@@ -62,6 +62,18 @@ describe('checkInlineImages', () => {
     ['a PNG behind a byte order mark', Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), PNG])],
     ['a PNG behind an ID3 tag', Buffer.concat([Buffer.from('ID3\x04\0\0\0\0\0\0', 'latin1'), PNG])],
     ['text', Buffer.from('PNG')],
+    ['the first 3 bytes of a GIF', bytes('R0lG')],
+    ['a GIF that ends within its screen descriptor', GIF.subarray(0, 12)],
+    ['a GIF of another version', Buffer.concat([Buffer.from('GIF90a'), GIF.subarray(6)])],
+    ['the first 3 bytes of a JPEG', bytes('/9j/')],
+    ['a JPEG that ends within its first segment', JPEG.subarray(0, 19)],
+    ['a JPEG that ends at once', bytes('/9j/2f/Z')],
+    ['a JPEG whose first segment has no room for its length', bytes('/9j/4AABAAAA')],
+    ['the first 12 bytes of a WebP', WEBP.subarray(0, 12)],
+    ['a WebP that ends within the head of its first chunk', WEBP.subarray(0, 19)],
+    ['a WebP of an unknown chunk', Buffer.concat([WEBP.subarray(0, 12), Buffer.from('EXIF\0\0\0\0')])],
+    ['the signature of a PNG', PNG.subarray(0, 8)],
+    ['a PNG that ends within its header', PNG.subarray(0, 32)],
     ['zeros', Buffer.alloc(1_000)],
     ['one byte', Buffer.alloc(1)],
   ])('refuses %s whatever it is declared as [image.inline.others]', async (_, bytes) => {
@@ -70,6 +82,25 @@ describe('checkInlineImages', () => {
         `${PATH} is declared as ${type} but is not a PNG, JPEG, WebP or GIF image.`,
       );
     }
+  });
+
+  it('accepts a JPEG whose first segment is as long as one can be, or comes after fill bytes', async () => {
+    const longest = Buffer.concat([bytes('/9j/4v//'), Buffer.alloc(65_533), JPEG.subarray(2)]);
+    expect(await check('image/jpeg', longest)).toBe(PASSED);
+    const filled = Buffer.concat([JPEG.subarray(0, 2), Buffer.alloc(9, 0xff), JPEG.subarray(2)]);
+    expect(await check('image/jpeg', filled)).toBe(PASSED);
+  });
+
+  it.each(['VP8L', 'VP8X'])('accepts a WebP that begins with %s', async (chunk) => {
+    const webp = Buffer.from(WEBP);
+    webp.write(chunk, 12);
+    expect(await check('image/webp', webp)).toBe(PASSED);
+  });
+
+  it('accepts a GIF of the older version', async () => {
+    const gif = Buffer.from(GIF);
+    gif.write('GIF87a');
+    expect(await check('image/gif', gif)).toBe(PASSED);
   });
 
   it('accepts an animated PNG as a PNG', async () => {

@@ -21,7 +21,7 @@ async function answer(gateway: Gateway, exchange: Exchange): Promise<string | Re
   if (!gateway.catalog.complete) return INTERNAL_ERROR;
   const { principal } = caller;
   const admission = await gateway.limiter.countRequest(principal.orgId, principal.keyId);
-  if (isRefusal(admission)) return refuseAdmission(gateway, exchange.request, principal, admission);
+  if (isRefusal(admission)) return refuseAdmission(gateway, exchange, caller, admission);
   exchange.headers = rateLimitHeaders(admission);
   return modelList(gateway.catalog, principal);
 }

@@ -30,22 +30,29 @@ export const TOO_LARGE = upstreamError('The answer of the model is too large.');
 /**
  * The refusal for a model's status other than 200. It quotes the model's own words if the caller
  * can act on them.
+ * @param upstreamKey what the model was called with, which no caller may see; empty for none
  */
-export function refusalOfStatus(status: number, body: string): Refusal {
+export function refusalOfStatus(status: number, body: string, upstreamKey: string): Refusal {
   if (!isCallersFault(status)) return MODEL_FAILED;
-  return modelRefused(messageOf(parse(body)));
+  return modelRefused(messageOf(parse(body)), upstreamKey);
 }
 
 /** The refusal for an error inside an answer with status 200, before anything was relayed. */
-export function refusalOfErrorEvent(event: unknown): Refusal {
+export function refusalOfErrorEvent(event: unknown, upstreamKey: string): Refusal {
   const error = memberOf(event, 'error') ?? event;
   const status = statusIn(error) ?? statusIn(event);
   const callers = status === null ? blamesCaller(error) || blamesCaller(event) : isCallersFault(status);
-  return callers ? modelRefused(messageOf(event)) : MODEL_FAILED;
+  return callers ? modelRefused(messageOf(event), upstreamKey) : MODEL_FAILED;
 }
 
-const modelRefused = (reason: string | null): Refusal =>
-  newRefusal({ code: 'model_refused', message: reason ?? NO_REASON });
+function modelRefused(reason: string | null, upstreamKey: string): Refusal {
+  // Some servers quote the headers that they received.
+  const mayBeTold = reason !== null && (upstreamKey === '' || !reason.includes(upstreamKey));
+  return newRefusal({ code: 'model_refused', message: mayBeTold ? shortened(reason) : NO_REASON });
+}
+
+const shortened = (line: string): string =>
+  line.length > MAX_MESSAGE_CHARACTERS ? `${line.slice(0, MAX_MESSAGE_CHARACTERS)}…` : line;
 
 const isCallersFault = (status: number): boolean =>
   status >= 400 && status <= 499 && !NOT_THE_CALLERS_FAULT.has(status);
@@ -93,8 +100,7 @@ function messageOf(answer: unknown, depth = MAX_MESSAGE_DEPTH): string | null {
 
 function oneLine(text: string): string | null {
   const line = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
-  if (line === '' || line.startsWith('<')) return null;
-  return line.length > MAX_MESSAGE_CHARACTERS ? `${line.slice(0, MAX_MESSAGE_CHARACTERS)}…` : line;
+  return line === '' || line.startsWith('<') ? null : line;
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -3,7 +3,7 @@ import { eventually } from '@tidegate/testing';
 import { StreamCall, type StreamSink } from './stream-call.ts';
 import { StreamRewriter } from './stream-rewriter.ts';
 
-const limits = { maxBytes: 1e6, maxEventBytes: 1e5, includeUsage: false };
+const limits = { maxBytes: 1e6, maxEventBytes: 1e5, includeUsage: false, upstreamKey: '' };
 const identity = { completionId: 'c', createdS: 1, model: 'm', reservedTokens: 9 };
 const event = (content: string, finish: string | null = null) =>
   Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: finish }] })}\n\n`);

@@ -38,7 +38,7 @@ export class StreamCall extends UpstreamCall {
   #modelPaused = false;
 
   constructor(rewriter: StreamRewriter, sink: StreamSink, times: StreamTimes) {
-    super(times.maxMs);
+    super(times.maxMs, rewriter.upstreamKey);
     this.#rewriter = rewriter;
     this.#sink = sink;
     this.#times = times;

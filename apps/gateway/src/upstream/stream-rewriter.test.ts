@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { StreamRewriter } from './stream-rewriter.ts';
 
 const identity = { completionId: 'chatcmpl-1', createdS: 7, model: 'my "model"', reservedTokens: 100 };
-const limits = { maxBytes: 8_000, maxEventBytes: 1_000, includeUsage: false };
+const limits = { maxBytes: 8_000, maxEventBytes: 1_000, includeUsage: false, upstreamKey: '' };
 
 const event = (chunk: unknown): string =>
   `data: ${typeof chunk === 'string' ? chunk : JSON.stringify(chunk)}\n\n`;
@@ -248,6 +248,7 @@ describe('a rewritten stream', () => {
           maxBytes: 1e6,
           maxEventBytes: 1e5,
           includeUsage: false,
+          upstreamKey: '',
         });
         expect(chunks.map(({ choices }) => choices[0].delta.content).join('')).toBe(texts.join(''));
       }),

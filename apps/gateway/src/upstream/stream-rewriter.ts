@@ -12,6 +12,8 @@ export interface StreamOptions {
   readonly maxEventBytes: number;
   /** Whether the client asked for the usage chunk. */
   readonly includeUsage: boolean;
+  /** What the model is called with. Never quoted to the caller. Empty for none. */
+  readonly upstreamKey: string;
 }
 
 interface UpstreamChoice {
@@ -83,6 +85,10 @@ export class StreamRewriter {
     this.#contentHeadBytes = Buffer.byteLength(this.#contentHead);
   }
 
+  get upstreamKey(): string {
+    return this.#options.upstreamKey;
+  }
+
   /** Events understood so far. A stream that sends bytes but no events counts as silent. */
   get events(): number {
     return this.#events;
@@ -137,7 +143,7 @@ export class StreamRewriter {
       this.#failUnreadable();
       return;
     }
-    if (isErrorEvent(event)) this.failure = refusalOfErrorEvent(event);
+    if (isErrorEvent(event)) this.failure = refusalOfErrorEvent(event, this.upstreamKey);
     else if (typeof event !== 'object' || event === null || Array.isArray(event)) this.#failUnreadable();
     else if (this.#onChunk(event)) this.#reader.learn(data, event);
   }

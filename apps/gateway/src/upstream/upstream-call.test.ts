@@ -24,7 +24,7 @@ describe('an internal fault while an answer is read', () => {
     const controller = {
       abort: (why: Error) => aborts.push(why),
     } as unknown as Dispatcher.DispatchController;
-    const call = new FaultyCall(NEVER_MS);
+    const call = new FaultyCall(NEVER_MS, '');
     call.onRequestStart(controller);
     call.onResponseStart(controller, 200, {});
     call.onResponseData(controller, bytes);

@@ -32,6 +32,8 @@ const isPlain = (encoding: unknown): boolean =>
 export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   /** Rejects only if the gateway itself failed. */
   readonly outcome: Promise<CallOutcome>;
+  /** Never quoted to the caller. Empty for none. */
+  protected readonly upstreamKey: string;
   protected controller: Dispatcher.DispatchController | null = null;
   #resolve!: (outcome: CallOutcome) => void;
   #reject!: (error: unknown) => void;
@@ -41,7 +43,8 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   readonly #timer: NodeJS.Timeout;
 
   /** @param timeoutMs for the whole answer */
-  constructor(timeoutMs: number) {
+  constructor(timeoutMs: number, upstreamKey: string) {
+    this.upstreamKey = upstreamKey;
     this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -166,6 +169,6 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
 
   #endWithStatus(): void {
     const body = this.#errorBody.take().toString('utf8', 0, MAX_ERROR_BYTES);
-    this.end(refusalOfStatus(this.#status, body));
+    this.end(refusalOfStatus(this.#status, body, this.upstreamKey));
   }
 }

@@ -73,7 +73,7 @@ export async function warmUp(
  */
 async function isAnswered(upstream: Dispatcher, port: number, request: CompletionRequest): Promise<boolean> {
   const body = buildUpstreamBody(request, { model: request.model, includeUsage: true }, []);
-  const call = new WholeCall(IDENTITY, { timeoutMs: CALL_TIMEOUT_MS, maxBytes: 2 * BODY.length });
+  const call = new WholeCall(IDENTITY, { timeoutMs: CALL_TIMEOUT_MS, maxBytes: 2 * BODY.length }, '');
   const baseUrl = `http://${HOST}:${port}/v1`;
   send(upstream, baseUrl, { body, key: '', requestId: 'warm-up', streamed: request.stream }, call);
   return (await call.outcome).kind === 'whole';

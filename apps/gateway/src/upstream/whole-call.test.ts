@@ -7,7 +7,7 @@ const bodyOf = (message: unknown, finish_reason: unknown = 'stop', usage?: unkno
   JSON.stringify({ choices: [{ message, finish_reason }], usage });
 /** What is relayed of a model's answer. */
 const relayed = (body: string) => {
-  const outcome = parseAnswer(body, identity);
+  const outcome = parseAnswer(body, identity, '');
   if (outcome.kind !== 'whole') throw new Error(`it is ${outcome.kind}`);
   return JSON.parse(outcome.json);
 };
@@ -26,7 +26,7 @@ function hear(body: string, maxBytes: number) {
     pause: () => {},
     resume: () => {},
   };
-  const call = new WholeCall(identity, { timeoutMs: 20, maxBytes });
+  const call = new WholeCall(identity, { timeoutMs: 20, maxBytes }, '');
   call.onRequestStart(controller);
   if (body !== '') {
     call.onResponseStart(controller, 200, {});
@@ -60,7 +60,9 @@ describe("a model's whole answer", () => {
       ],
       usage: { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 },
     });
-    expect(parseAnswer(body, identity)).toMatchObject({ usage: { promptTokens: 60, completionTokens: 40 } });
+    expect(parseAnswer(body, identity, '')).toMatchObject({
+      usage: { promptTokens: 60, completionTokens: 40 },
+    });
   });
 
   it('of llama.cpp is relayed with its usage', () => {
@@ -93,7 +95,7 @@ describe("a model's whole answer", () => {
         finish_reason: 'stop',
       });
     }
-    expect(parseAnswer(JSON.stringify({ choices: [choice(1, 'no')] }), identity)).toMatchObject({
+    expect(parseAnswer(JSON.stringify({ choices: [choice(1, 'no')] }), identity, '')).toMatchObject({
       kind: 'refused',
       code: 'upstream_error',
     });
@@ -110,7 +112,7 @@ describe("a model's whole answer", () => {
       'x',
     ]) {
       const body = bodyOf({ content: 'Hi' }, 'stop', usage);
-      expect(parseAnswer(body, identity)).toMatchObject({ kind: 'whole', usage: null });
+      expect(parseAnswer(body, identity, '')).toMatchObject({ kind: 'whole', usage: null });
       expect(relayed(body).usage).toBeNull();
     }
   });
@@ -126,7 +128,7 @@ describe("a model's whole answer", () => {
       '{"choices":{"0":{"message":{}}}}',
       bodyOf({ content: ['Hi'] }),
     ]) {
-      expect(parseAnswer(body, identity)).toMatchObject({
+      expect(parseAnswer(body, identity, '')).toMatchObject({
         kind: 'refused',
         code: 'upstream_error',
       });

@@ -18,8 +18,8 @@ export class WholeCall extends UpstreamCall {
   readonly #maxBytes: number;
   readonly #body = new Pieces();
 
-  constructor(identity: AnswerIdentity, { timeoutMs, maxBytes }: WholeLimits) {
-    super(timeoutMs);
+  constructor(identity: AnswerIdentity, { timeoutMs, maxBytes }: WholeLimits, upstreamKey: string) {
+    super(timeoutMs, upstreamKey);
     this.#identity = identity;
     this.#maxBytes = maxBytes;
   }
@@ -30,7 +30,7 @@ export class WholeCall extends UpstreamCall {
   }
 
   protected onBodyEnd(): void {
-    const outcome = parseAnswer(this.#body.take().toString(), this.#identity);
+    const outcome = parseAnswer(this.#body.take().toString(), this.#identity, this.upstreamKey);
     const tooLarge = outcome.kind === 'whole' && Buffer.byteLength(outcome.json) > this.#maxBytes;
     this.end(tooLarge ? TOO_LARGE : outcome, true);
   }
@@ -57,14 +57,14 @@ interface UpstreamAnswer {
  * Converts a model's answer to the contract's form (docs/conformance.md, "Chat completion
  * response").
  */
-export function parseAnswer(body: string, identity: AnswerIdentity): CallOutcome {
+export function parseAnswer(body: string, identity: AnswerIdentity, upstreamKey: string): CallOutcome {
   let answer: UpstreamAnswer | null;
   try {
     answer = parseJson(body) as UpstreamAnswer | null;
   } catch {
     return UNREADABLE;
   }
-  if (isErrorEvent(answer)) return refusalOfErrorEvent(answer);
+  if (isErrorEvent(answer)) return refusalOfErrorEvent(answer, upstreamKey);
   const choice = Array.isArray(answer?.choices) ? answerIn(answer.choices) : undefined;
   const content = choice?.message?.content ?? '';
   if (!choice?.message || typeof content !== 'string') return UNREADABLE;
