@@ -24,8 +24,8 @@ import { CatalogWatch } from './catalog/watch.ts';
 import type { Config } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { Exchanges } from './http/exchange.ts';
-import { Limiter } from './limiter/limiter.ts';
 import { RefusalReports } from './limiter/refusal-reports.ts';
+import { RemoteLimiter } from './limiter/remote-limiter.ts';
 import { LoopTurns } from './loop-turns.ts';
 import { Observer } from './observe/observer.ts';
 import { warmUp } from './upstream/warm-up.ts';
@@ -62,7 +62,7 @@ export interface GatewayParts {
 
 export interface AssembledGateway {
   readonly gateway: Gateway;
-  readonly limiter: Limiter;
+  readonly limiter: RemoteLimiter;
   readonly refusals: RefusalReports;
   readonly watches: PoolWatches;
 }
@@ -91,7 +91,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     onUnrecorded: (count) => observer.unrecorded(count),
   });
   const observer = new Observer({ ...parts, registry: parts.metrics, catalog, record: refusals });
-  const limiter: Limiter = createLimiter(parts, {
+  const limiter: RemoteLimiter = createLimiter(parts, {
     onCalled: (ms) => observer.limiterAnswered(ms),
     onDown: () => principals.dropAll(),
     onLeaseLost: (instanceId) => exchanges.abortInstance(instanceId),
@@ -118,7 +118,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
 const createWaker = (
   { runners, upstream, monotonicMs }: GatewayParts,
   catalog: Catalog,
-  limiter: Limiter,
+  limiter: RemoteLimiter,
 ): Waker =>
   new Waker({
     catalog,
@@ -152,15 +152,15 @@ function createWatches(parts: GatewayParts, catalog: Catalog, activity: Activity
 }
 
 type LimiterEvents = Pick<
-  ConstructorParameters<typeof Limiter>[0],
+  ConstructorParameters<typeof RemoteLimiter>[0],
   'onCalled' | 'onDown' | 'onLeaseLost' | 'onNotice'
 >;
 
 function createLimiter(
   { config, log, connectLimiter, random, monotonicMs }: GatewayParts,
   events: LimiterEvents,
-): Limiter {
-  return new Limiter({
+): RemoteLimiter {
+  return new RemoteLimiter({
     peers: new Peers({ addresses: config.LIMITER_ADDRESSES, random, nowMs: monotonicMs }),
     connect: connectLimiter,
     random,

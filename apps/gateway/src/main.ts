@@ -21,8 +21,8 @@ import { type GatewayServer, startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
 import { createAddressFilter } from './images/public-address.ts';
 import { createResolve } from './images/resolve.ts';
-import type { Limiter } from './limiter/limiter.ts';
 import type { RefusalReports } from './limiter/refusal-reports.ts';
+import type { RemoteLimiter } from './limiter/remote-limiter.ts';
 import { observeParts } from './observe/gauges.ts';
 
 /** Added to the time for draining, to end remaining requests, flush and close. */
@@ -114,7 +114,7 @@ function openClients(service: Service, config: Config) {
   return { upstream, parser, images, runners, connectLimiter };
 }
 
-async function endSession(limiter: Limiter, log: Logger): Promise<void> {
+async function endSession(limiter: RemoteLimiter, log: Logger): Promise<void> {
   if (!(await limiter.flush(FLUSH_MS)))
     log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
   limiter.stop();

@@ -25,7 +25,7 @@ import {
 import { Outbound } from './outbound.ts';
 import type { TracingSettings } from './settings.ts';
 import type { SpanCounter } from './spans.ts';
-import type { Attributes, Origin, Span, SpanStart, Tracing, TracingOptions } from './tracing.ts';
+import type { Attributes, Span, SpanStart, TraceOrigin, Tracing, TracingOptions } from './tracing.ts';
 
 /*
  * The only file, with the next one it imports, that knows OpenTelemetry's SDK. It is imported when
@@ -100,7 +100,7 @@ const resourceOf = ({ settings: { serviceName, resource }, service }: SdkOptions
     }),
   );
 
-function contextOf({ traceparent, tracestate }: Origin): Context {
+function contextOf({ traceparent, tracestate }: TraceOrigin): Context {
   const parent = traceparent === undefined ? null : parseTraceParent(traceparent);
   if (!parent) return ROOT_CONTEXT;
   parent.isRemote = true;

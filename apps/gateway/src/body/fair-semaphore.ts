@@ -13,7 +13,7 @@ export interface FairSemaphoreOptions {
   readonly after?: (callback: () => void, ms: number) => unknown;
 }
 
-interface Waiter {
+interface PermitWaiter {
   readonly resolve: (got: boolean) => void;
   readonly reject: (error: Error) => void;
 }
@@ -26,7 +26,7 @@ export class FairSemaphore {
   readonly #options: Required<FairSemaphoreOptions>;
   readonly #maxWaitingOfOrg: number;
   /** Callers waiting, by organization. The organization that was served last comes last. */
-  readonly #waiting = new Map<string, Waiter[]>();
+  readonly #waiting = new Map<string, PermitWaiter[]>();
   /** Organizations that hold a permit. */
   readonly #holding = new Set<string>();
   /** How many rests of an organization are not over. */

@@ -7,14 +7,14 @@ export interface Replica {
 }
 
 /** How a call to a replica ended, as far as that tells something about the replica. */
-export type CallEnd =
+export type ReplicaResult =
   /** With a complete answer. */
   | 'answered'
   /** With an error, a broken answer, or none in time. The request may have been the cause. */
   | 'failed'
   /** The replica answered nothing at all. */
   | 'unreached'
-  | 'untold';
+  | 'unknown';
 
 interface Ejection {
   /** How often in a row. */
@@ -102,7 +102,7 @@ export class Replicas {
     if (this.#states.size > MAX_STATES) this.#forget(nowMs);
   }
 
-  release(model: CatalogModel, { replicaId }: Replica, end: CallEnd): void {
+  release(model: CatalogModel, { replicaId }: Replica, end: ReplicaResult): void {
     const nowMs = this.#nowMs();
     const state = this.#state(replicaId);
     state.inFlight--;

@@ -10,7 +10,7 @@ const MAX_COUNTS = 1_000;
 const MAX_TRIES = HOUR_MS / EVERY_MS;
 
 /** A refused request of a valid key. */
-export interface Refused {
+export interface RefusedRequest {
   readonly orgId: string;
   readonly keyId: string;
   /** Null: refused before a model was found. */
@@ -60,7 +60,7 @@ export class RefusalReports {
     return sumOf(this.#waiting.values()) + sumOf(this.#report?.counts ?? []);
   }
 
-  count({ orgId, keyId, modelId, code, cause }: Refused): void {
+  count({ orgId, keyId, modelId, code, cause }: RefusedRequest): void {
     const { nowMs, maxWaiting, onUnrecorded } = this.#options;
     const hourMs = Math.floor(nowMs() / HOUR_MS) * HOUR_MS;
     const name = `${keyId} ${modelId} ${cause ?? code} ${hourMs}`;

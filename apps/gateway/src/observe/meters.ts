@@ -1,6 +1,6 @@
 import { ERRORS, REFUSAL_CAUSES } from '@tidegate/contracts';
 import { type CountCell, CountCells, type Registry, type SpreadCell, SpreadCells } from '@tidegate/runtime';
-import { PHASES, type Phase, type Route } from './facts.ts';
+import { PHASES, type RequestPhase, type Route } from './facts.ts';
 import { recordOf } from './record-of.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
@@ -16,7 +16,7 @@ export interface Meters {
   readonly refusals: CountCells<'code' | 'cause'>;
   readonly unrecorded: CountCell;
   readonly seconds: Readonly<Record<Route, SpreadCell>>;
-  readonly phases: Readonly<Record<Phase, SpreadCell>>;
+  readonly phases: Readonly<Record<RequestPhase, SpreadCell>>;
   readonly limiterCalls: SpreadCell;
   readonly limiterUnanswered: CountCell;
   readonly upstreamFailures: CountCells<'kind'>;

@@ -15,7 +15,7 @@ import { cases, type TestRedis, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
 import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
 import { revokeKey, seedKey, seedMonth } from '../seeding/seed.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import { admit } from './admit.ts';
@@ -208,7 +208,7 @@ class Run {
 
   async admit(requests: readonly Request[]): Promise<void> {
     const calls = requests.map(({ key, reserve }) =>
-      anAdmitCall({ orgId: this.orgId, keyId: this.keys[key]?.id ?? '' }, this.instanceId, {
+      anAdmitInput({ orgId: this.orgId, keyId: this.keys[key]?.id ?? '' }, this.instanceId, {
         contextTokens: CONTEXT_TOKENS,
         reserve,
       }),

@@ -5,7 +5,7 @@ import { type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tid
 import { Leases } from '../leases/leases.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { Seeder } from '../seeding/seeder.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
 import { Admissions } from './admissions.ts';
 import { readMonthLedger } from './month.ts';
@@ -49,8 +49,8 @@ describe('the month of a reservation', () => {
         onSettled: () => {},
         onCounted: () => {},
       });
-      expect(await admissions.admit(anAdmitCall(key, instanceId))).toMatchObject({ kind: 'admitted' });
-      const held = anAdmitCall(key, instanceId, { reserve: false });
+      expect(await admissions.admit(anAdmitInput(key, instanceId))).toMatchObject({ kind: 'admitted' });
+      const held = anAdmitInput(key, instanceId, { reserve: false });
       await admissions.admit(held);
       expect(await admissions.reserve(held)).toMatchObject({ kind: 'admitted' });
       const ledger = await readMonthLedger(context, seeder, orgId);

@@ -3,7 +3,7 @@ import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
 import { admit } from '../admission/admit.ts';
 import { seedKey, seedMonth } from '../seeding/seed.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import { fenceInstance, joinOrg, reapOrg, sendHeartbeat } from './lease.ts';
@@ -49,7 +49,7 @@ async function holding() {
   await seedMonth(context, orgId, context.clock.month().name, { requests: 0, chargedTokens: 0 });
   await sendHeartbeat(context, instanceId, false);
   await joinOrg(context, instanceId, orgId);
-  const ask = () => admit(context, anAdmitCall({ orgId, keyId }, instanceId), context.clock.month());
+  const ask = () => admit(context, anAdmitInput({ orgId, keyId }, instanceId), context.clock.month());
   for (let i = 0; i < 3; i++) expect((await ask()).kind).toBe('admitted');
   return { context, orgId, instanceId, ask };
 }

@@ -12,7 +12,7 @@ import { Leases } from '../leases/leases.ts';
 import { confirmSettlements } from '../outbox/confirm.ts';
 import { parseOutboxEntry } from '../outbox/entry.ts';
 import { Seeder } from '../seeding/seeder.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
 
 const CAPS = { requestsPerMinute: 6, requestsAtOnce: 4, requestsPerMonth: 14, tokensPerMonth: 1_000 };
@@ -153,7 +153,7 @@ class Run {
   async admit(gateway: TestGateway, reserve: boolean): Promise<void> {
     if (!gateway.registered) await this.beat(gateway);
     const wanted = { contextTokens: CONTEXT_TOKENS, reserve };
-    const admission = anAdmitCall(this.key, gateway.instanceId, wanted);
+    const admission = anAdmitInput(this.key, gateway.instanceId, wanted);
     // LimiterError means that the instance's lease is unknown, which its gateway has not noticed
     // yet.
     const decision = await this.limiter.admissions.admit(admission).catch(() => null);

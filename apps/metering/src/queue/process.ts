@@ -3,7 +3,7 @@ import type { Settlement } from '@tidegate/contracts';
 import { parseBatch } from '../settlements/parse.ts';
 import type { Rejected } from '../settlements/writer.ts';
 
-export interface ProcessOptions {
+export interface ProcessJobOptions {
   readonly write: (settlements: readonly Settlement[]) => Promise<Rejected[]>;
   /** Passes on committed settlements. Does not wait. */
   readonly confirm: (settlements: readonly Settlement[]) => void;
@@ -37,7 +37,7 @@ const POISON_ID = /^poison-/;
  * @throws PoisonError for a separate job that is still invalid; any other error means that the job
  * must be tried again
  */
-export async function processJob(options: ProcessOptions, job: BatchJob): Promise<void> {
+export async function processJob(options: ProcessJobOptions, job: BatchJob): Promise<void> {
   const { settlements, poison } = parseBatch(job.data, await options.redisNowMs());
   const rejected = settlements.length > 0 ? await options.write(settlements) : [];
   const refused = new Set<unknown>(rejected.map(({ data }) => data));

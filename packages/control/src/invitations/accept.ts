@@ -82,7 +82,7 @@ export async function acceptInvitation(
       const { orgId, email, role, slug } = taken;
       const user = await accountFor(tx, deps.now(), actor, email, newAccount?.value);
       // A refusal must leave the invitation open.
-      if (!user.ok) throw new Refused(user);
+      if (!user.ok) throw new RefusedInvitation(user);
       const userId = user.value;
       const { count } = await tx.member.createMany({
         data: [{ orgId, userId, role, createdAt: new Date(deps.now()) }],
@@ -97,13 +97,13 @@ export async function acceptInvitation(
       return ok({ email, org: slug });
     })
     .catch((error) => {
-      if (error instanceof Refused) return error.refusal;
+      if (error instanceof RefusedInvitation) return error.refusal;
       throw error;
     });
 }
 
 /** Carries a refusal out of a transaction that must be rolled back. */
-class Refused extends Error {
+class RefusedInvitation extends Error {
   readonly refusal: Result<never>;
   constructor(refusal: Result<never>) {
     super('refused');
