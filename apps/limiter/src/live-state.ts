@@ -14,10 +14,10 @@ import type { ScriptDeps } from './script-deps.ts';
 import { Seeder } from './seeding/seeder.ts';
 
 /** What Redis holds of organizations, seeded from Postgres, and the notices of its changes. */
-export interface LiveState {
+export interface LiveStateParts {
   readonly link: RedisLink;
   readonly db: Db;
-  readonly context: ScriptDeps;
+  readonly scriptDeps: ScriptDeps;
   readonly seeder: Seeder;
   readonly leases: Leases;
   readonly notices: NoticeHub;
@@ -35,25 +35,25 @@ export interface LiveStateOptions {
 }
 
 /** Connects to nothing. */
-export function createLiveState(options: LiveStateOptions): LiveState {
+export function createLiveState(options: LiveStateOptions): LiveStateParts {
   const { db, metrics, failures, logger } = options;
   const link = createRedisLink(options.redisUrl, logger);
   const store = new Store({ shards: link.shards, onPipeline: metrics.pipelineTook });
   const names = new KeyNames(options.redisPrefix);
-  const context: ScriptDeps = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
+  const scriptDeps: ScriptDeps = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
   const notices = new NoticeHub({ store, connect: link.connect, channel: names.notices });
-  const seeder = new Seeder(context, db, (orgId) => {
+  const seeder = new Seeder(scriptDeps, db, (orgId) => {
     logger.warn({ orgId }, 'live state was lost');
     notices.publish({ orgStateLost: { orgId } }).catch(failures.report);
   });
   return {
     link,
     db,
-    context,
+    scriptDeps,
     seeder,
-    leases: new Leases(context),
+    leases: new Leases(scriptDeps),
     notices,
-    deletedOrgs: new DeletedOrgs({ ...context, db, notices }),
+    deletedOrgs: new DeletedOrgs({ ...scriptDeps, db, notices }),
   };
 }
 
@@ -64,9 +64,9 @@ export interface OpenLiveState {
 }
 
 /** Connects, and keeps trying until closed. */
-export function openLiveState(state: LiveState, failures: Failures, logger: Logger): OpenLiveState {
-  const { link, context, seeder, notices } = state;
-  link.onReady(() => void context.store.loadScripts().catch(failures.report));
+export function openLiveState(live: LiveStateParts, failures: Failures, logger: Logger): OpenLiveState {
+  const { link, scriptDeps, seeder, notices } = live;
+  link.onReady(() => void scriptDeps.store.loadScripts().catch(failures.report));
   notices.listen((notice) => 'orgChanged' in notice && seeder.forgetMisses());
   warnOfDurability(link, logger);
   link.open();

@@ -62,7 +62,7 @@ export class Replicas {
   /** By model, too: another one at the same server may belong to someone else, and be well. */
   readonly #failing = new LRUCache<string, FailingState>({ max: MAX_STATES });
   readonly #nowMs: () => number;
-  #turn = 0;
+  #rotation = 0;
 
   /** @param nowMs monotonic clock */
   constructor(nowMs: () => number) {
@@ -79,9 +79,9 @@ export class Replicas {
     const heeds = this.#heedsFailures(model, nowMs);
     let best: Replica | null = null;
     let bestRank = Number.POSITIVE_INFINITY;
-    this.#turn++;
+    this.#rotation++;
     for (let i = 0; i < replicas.length; i++) {
-      const replica = replicas[(i + this.#turn) % replicas.length] as Replica;
+      const replica = replicas[(i + this.#rotation) % replicas.length] as Replica;
       if (replica.replicaId === excludedId) continue;
       const rank = this.#rank(heeds ? modelId : null, replica.replicaId, nowMs);
       if (rank < bestRank) [best, bestRank] = [replica, rank];

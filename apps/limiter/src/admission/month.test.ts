@@ -38,12 +38,12 @@ describe('the month of a reservation', () => {
     ] as const) {
       // Limiter time is just past the end of a month, but this process believes otherwise.
       const clock = new LimiterClock(endMs - Date.now() + 1_000, () => Date.now() + wrongByMs);
-      const context = { store: store.store, names: store.names, clock };
-      const seeder = new Seeder(context, db);
-      const leases = new Leases(context);
+      const scriptDeps = { store: store.store, names: store.names, clock };
+      const seeder = new Seeder(scriptDeps, db);
+      const leases = new Leases(scriptDeps);
       await leases.heartbeat(instanceId, false);
       const admissions = new Admissions({
-        ...context,
+        ...scriptDeps,
         seeder,
         leases,
         onSettled: () => {},
@@ -53,7 +53,7 @@ describe('the month of a reservation', () => {
       const held = anAdmitInput(key, instanceId, { reserve: false });
       await admissions.admit(held);
       expect(await admissions.reserve(held)).toMatchObject({ kind: 'admitted' });
-      const ledger = await readMonthLedger(context, seeder, orgId);
+      const ledger = await readMonthLedger(scriptDeps, seeder, orgId);
       expect(ledger.month).toBe(monthOf(endMs));
     }
     expect((await store.everywhere('keys', store.names.month(orgId, '*'))).flat()).toEqual([

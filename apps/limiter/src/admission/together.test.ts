@@ -22,22 +22,22 @@ const END: RequestEnd = {
 
 let redis: TestRedis;
 let test: TestStore;
-let context: ScriptDeps;
+let scriptDeps: ScriptDeps;
 let orgId: string;
 
 beforeAll(async () => {
   redis = await testRedis();
   test = await openStore(redis.url);
-  context = test.contextAt(0);
+  scriptDeps = test.scriptDepsAt(0);
   // What Redis does not know yet is sent again, behind the others.
   await test.store.loadScripts();
 });
 
 beforeEach(async () => {
   orgId = newOrgId();
-  await putOrg(context, { orgId, version: 1, ...ROOMY_PLAN });
-  const { name } = context.clock.month();
-  await seedMonth(context, orgId, name, { requests: 0, chargedTokens: 0 });
+  await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN });
+  const { name } = scriptDeps.clock.month();
+  await seedMonth(scriptDeps, orgId, name, { requests: 0, chargedTokens: 0 });
 });
 
 afterAll(async () => {
@@ -47,14 +47,14 @@ afterAll(async () => {
 
 async function anInstance(): Promise<string> {
   const instanceId = newInstanceId();
-  await sendHeartbeat(context, instanceId, false);
-  await joinOrg(context, instanceId, orgId);
+  await sendHeartbeat(scriptDeps, instanceId, false);
+  await joinOrg(scriptDeps, instanceId, orgId);
   return instanceId;
 }
 
 async function aKey(): Promise<string> {
   const keyId = newKeyId();
-  await seedKey(context, {
+  await seedKey(scriptDeps, {
     ...ROOMY_KEY,
     keyId,
     orgId,
@@ -65,11 +65,11 @@ async function aKey(): Promise<string> {
   return keyId;
 }
 
-const begin = (call: AdmitInput) => admit(context, call, context.clock.month());
+const begin = (call: AdmitInput) => admit(scriptDeps, call, scriptDeps.clock.month());
 const end = (call: AdmitInput) =>
-  settle(context, call, { keyId: call.keyId, month: context.clock.month().name }, END);
+  settle(scriptDeps, call, { keyId: call.keyId, month: scriptDeps.clock.month().name }, END);
 const takeBack = (call: AdmitInput) =>
-  withdraw(context, call, { keyId: call.keyId, month: context.clock.month().name });
+  withdraw(scriptDeps, call, { keyId: call.keyId, month: scriptDeps.clock.month().name });
 const kindOf = ({ kind }: { readonly kind: string }): string => kind;
 
 describe('calls that come in one turn', () => {
@@ -93,8 +93,8 @@ describe('calls that come in one turn', () => {
       anAdmitInput({ orgId, keyId }, instanceId, { reserve: false }),
     );
     await Promise.all(calls.map(begin));
-    const month = context.clock.month();
-    const ask = (call: AdmitInput) => reserve(context, call, call.keyId, month);
+    const month = scriptDeps.clock.month();
+    const ask = (call: AdmitInput) => reserve(scriptDeps, call, call.keyId, month);
     const gone = anAdmitInput({ orgId, keyId: keys[0] ?? '' }, instanceId);
     const replies = await Promise.all([...calls, ...calls.slice(0, 2), gone].map(ask));
     expect(replies.map(kindOf)).toEqual([...Array(6).fill('admitted'), 'lease_lost']);
@@ -109,7 +109,7 @@ describe('calls that come in one turn', () => {
     const withdrawn = anAdmitInput({ orgId, keyId }, instanceId, { reserve: false });
     await begin(held);
     await takeBack(withdrawn);
-    const ask = (call: AdmitInput) => reserve(context, call, keyId, context.clock.month());
+    const ask = (call: AdmitInput) => reserve(scriptDeps, call, keyId, scriptDeps.clock.month());
     expect((await Promise.all([ask(withdrawn), ask(held)])).map(kindOf)).toEqual(['lease_lost', 'admitted']);
     const other = anAdmitInput({ orgId, keyId }, instanceId, { reserve: false });
     await begin(other);

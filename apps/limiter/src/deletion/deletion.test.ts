@@ -166,7 +166,7 @@ describe('a deleted organization', () => {
     await limiter({ recoverEveryMs: 100 });
     await eventually(async () => (await keysOf(orgId)).length === 0);
     // A limiter had read Postgres before the deletion.
-    await seedKey(test.contextAt(0), late);
+    await seedKey(test.scriptDepsAt(0), late);
     const { orgTag, hash: keyHash } = key;
     expect((await quiet.ask({ authenticate: { orgTag, keyHash } })).authenticate?.keyInvalid).toBeTruthy();
     await eventually(async () => (await keysOf(orgId)).length === 0);

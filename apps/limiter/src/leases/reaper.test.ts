@@ -83,7 +83,7 @@ describe('a dead gateway instance', () => {
           firstChunkMs: null,
         });
       expect(await store.redis.hget(store.names.org(orgId), 'large')).toBe('0');
-      expect(await store.redis.exists(store.names.voids(orgId, instanceId))).toBe(0);
+      expect(await store.redis.exists(store.names.withdrawn(orgId, instanceId))).toBe(0);
       expect(await store.redis.llen(store.names.keyWindow(orgId, keyId))).toBe(130);
     }
     await eventually(async () => (await store.redis.zscore(store.names.instances, instanceId)) === null);

@@ -11,7 +11,7 @@ const PUBLISH = { maxWaiting: 10_000, maxSending: 8 } as const;
 const SWEEP = { maxJobs: 100, maxBacklog: 500 } as const;
 
 export interface OutboxOptions {
-  readonly context: ScriptDeps;
+  readonly scriptDeps: ScriptDeps;
   readonly limiterId: string;
   readonly redisUrl: string;
   readonly redisPrefix: string;
@@ -24,7 +24,7 @@ export interface OutboxOptions {
 export interface Outbox {
   /** @param traceparent empty or undefined: it is not traced */
   publish(settlement: Settlement, traceparent?: string): void;
-  /** See `LimiterState`. */
+  /** See `LimiterReadings`. */
   oldestUnconfirmedS(): number | null;
   sweeps(): boolean;
   /** Publishes what is still waiting. */
@@ -36,7 +36,7 @@ export interface Outbox {
  * brings those that got lost on the way.
  */
 export function startOutbox(options: OutboxOptions): Outbox {
-  const { context, limiterId, redisUrl, redisPrefix, sweepEveryMs, metrics, logger } = options;
+  const { scriptDeps, limiterId, redisUrl, redisPrefix, sweepEveryMs, metrics, logger } = options;
   const queue = createSettlementQueue({
     redisUrl,
     redisPrefix,
@@ -51,10 +51,10 @@ export function startOutbox(options: OutboxOptions): Outbox {
       logger.warn({ err: err ?? undefined, settlements }, 'settlements are left to the sweep');
     },
   });
-  const lock = new Lock(context.store, context.names.sweepLock, limiterId, sweepEveryMs * 2);
+  const lock = new Lock(scriptDeps.store, scriptDeps.names.sweepLock, limiterId, sweepEveryMs * 2);
   let oldestS: number | null = null;
   const sweep = new OutboxSweep({
-    ...context,
+    ...scriptDeps,
     ...SWEEP,
     queue,
     lock,

@@ -138,17 +138,17 @@ describe('an organization whose master is unavailable', () => {
     const [affected, other] = [await makeOrg(db), await makeOrg(db)];
     for (const orgId of [affected, other]) await monthOfOrg(one, orgId);
     await changePlan(db, other, { requestsAtOnce: 7 });
-    const context = store.contextAt(0);
-    const { names } = context;
+    const scriptDeps = store.scriptDepsAt(0);
+    const { names } = scriptDeps;
     const command: ScriptDeps['store']['command'] = (name, key, ...args) =>
       key === names.org(affected)
         ? Promise.reject(new LimiterError('redis', 'its master is unavailable'))
-        : context.store.command(name, key, ...args);
-    const half = Object.assign(Object.create(context.store), { command }) as ScriptDeps['store'];
-    const seeder = new Seeder(context, db);
+        : scriptDeps.store.command(name, key, ...args);
+    const half = Object.assign(Object.create(scriptDeps.store), { command }) as ScriptDeps['store'];
+    const seeder = new Seeder(scriptDeps, db);
     const notices = { publish: async () => {} } as unknown as NoticeHub;
-    const lock = new Lock(context.store, `${names.recoveryLock}:test`, 'test', 60_000);
-    const run = new Recovery({ ...context, store: half, db, seeder, notices, lock }).run();
+    const lock = new Lock(scriptDeps.store, `${names.recoveryLock}:test`, 'test', 60_000);
+    const run = new Recovery({ ...scriptDeps, store: half, db, seeder, notices, lock }).run();
     await expect(run).rejects.toThrow('its master is unavailable');
     expect(await store.redis.hget(names.org(other), 'at_once')).toBe('7');
   });

@@ -10,7 +10,7 @@ const CLOSE_MS = 2_000;
 const LEAVE_MS = 1_000;
 
 export interface SessionsOptions {
-  readonly context: ScriptDeps;
+  readonly scriptDeps: ScriptDeps;
   readonly notices: NoticeHub;
   readonly dispatch: (call: Call__Output) => Promise<ReplyContent>;
   readonly maxOpenCalls: number;
@@ -97,7 +97,7 @@ export class Sessions {
 
   async #sendBlocks(sessions: readonly Session[]): Promise<void> {
     try {
-      for (const block of await blockedAddresses(this.#options.context))
+      for (const block of await blockedAddresses(this.#options.scriptDeps))
         for (const session of sessions) session.notify({ addressBlocked: block });
     } catch (error) {
       // The throttle itself is in Redis. An address whose block was not announced is refused with
