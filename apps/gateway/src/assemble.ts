@@ -34,9 +34,9 @@ const MAX_PRINCIPALS = 20_000;
 const MAX_BLOCKED_ADDRESSES = 100_000;
 const MAX_OPEN_CALLS = 50_000;
 const WAKE_RETRY_MS = 1_000;
-const REPORT_MS = 1_000;
+const ACTIVITY_EVERY_MS = 1_000;
 /** Limiters' names are looked up this often. */
-const LOOK_MS = 10_000;
+const RESOLVE_EVERY_MS = 10_000;
 
 export interface GatewayParts {
   readonly config: Config;
@@ -143,7 +143,7 @@ function createWatches(parts: GatewayParts, catalog: Catalog, activity: Activity
         catalog,
         activity,
         instanceId: watchId,
-        reportMs: REPORT_MS,
+        reportMs: ACTIVITY_EVERY_MS,
         reconnectMs: config.RECONNECT_MS,
         log,
       }),
@@ -169,7 +169,7 @@ function createLimiter(
     callTimeoutMs: config.LIMITER_CALL_TIMEOUT_MS,
     silenceMs: config.LIMITER_SILENCE_MS,
     reconnectMs: config.RECONNECT_MS,
-    lookMs: LOOK_MS,
+    lookMs: RESOLVE_EVERY_MS,
     heartbeatMs: config.HEARTBEAT_MS,
     settleWaitMs: config.SETTLE_WAIT_MS,
     maxOpenCalls: MAX_OPEN_CALLS,

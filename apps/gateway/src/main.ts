@@ -28,7 +28,7 @@ import { observeParts } from './observe/gauges.ts';
 /** Added to the time for draining, to end remaining requests, flush and close. */
 const SHUTDOWN_MARGIN_MS = 20_000;
 const FLUSH_MS = 8_000;
-const REPORT_MS = 3_000;
+const LAST_REFUSALS_MS = 3_000;
 /**
  * Less than 5 s, after which common model servers close idle connections, possibly as the next
  * request arrives.
@@ -121,7 +121,7 @@ async function endSession(limiter: RemoteLimiter, log: Logger): Promise<void> {
 }
 
 async function sendLastReport(refusals: RefusalReports, log: Logger): Promise<void> {
-  await refusals.close(REPORT_MS);
+  await refusals.close(LAST_REFUSALS_MS);
   const { unreported } = refusals;
   if (unreported > 0) log.warn({ refusals: unreported }, 'refusals may be missing in the record');
 }

@@ -23,3 +23,4 @@ export {
 } from './metrics.ts';
 export { runService, type Service } from './service.ts';
 export * from './settings.ts';
+export { within } from './within.ts';

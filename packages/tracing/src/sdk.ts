@@ -22,6 +22,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { within } from '@tidegate/runtime';
 import { Outbound } from './outbound.ts';
 import type { TracingSettings } from './settings.ts';
 import type { SpanCounter } from './spans.ts';
@@ -67,12 +68,8 @@ export function openTracing(options: SdkOptions): Tracing {
       return beginIn(tracer, contextOf(origin), start, Date.now() - performance.now());
     },
     async stop() {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, STOP_MS);
-      });
-      await Promise.race([provider.shutdown().catch(() => {}), late]);
-      clearTimeout(timer);
+      const stopped = provider.shutdown().catch(() => {});
+      await within(stopped, STOP_MS, undefined);
     },
   };
 }

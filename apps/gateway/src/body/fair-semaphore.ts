@@ -2,7 +2,7 @@
  * The largest share of `maxWaiting` that one organization may have, so that it cannot lock out the
  * others.
  */
-const ORG_SHARE = 1 / 4;
+const WAITING_ORG_SHARE = 1 / 4;
 
 export interface FairSemaphoreOptions {
   /** How many callers may hold the semaphore at once, each for another organization. */
@@ -36,7 +36,7 @@ export class FairSemaphore {
 
   constructor(options: FairSemaphoreOptions) {
     this.#options = { after: (callback, ms) => setTimeout(callback, ms).unref(), ...options };
-    this.#maxWaitingOfOrg = Math.max(1, Math.floor(options.maxWaiting * ORG_SHARE));
+    this.#maxWaitingOfOrg = Math.max(1, Math.floor(options.maxWaiting * WAITING_ORG_SHARE));
   }
 
   /**

@@ -17,7 +17,9 @@ export interface LimiterSessionOptions extends LinkOptions {
 }
 
 /** How often to look for another limiter while this one is about to stop. */
-const LEAVE_MS = 500;
+const FIND_OTHER_EVERY_MS = 500;
+/** Names that were looked up this recently are not looked up again. */
+const FRESH_NAMES_MS = 500;
 
 interface PeerLink {
   readonly peer: Peer;
@@ -167,7 +169,7 @@ export class LimiterSession {
   #lookLater(): void {
     if (this.#stopped) return;
     clearTimeout(this.#looking);
-    const everyMs = this.#current?.draining ? LEAVE_MS : this.#options.lookMs;
+    const everyMs = this.#current?.draining ? FIND_OTHER_EVERY_MS : this.#options.lookMs;
     const jitter = 0.75 + this.#options.random() / 2;
     this.#looking = setTimeout(() => void this.#look(), everyMs * jitter);
   }
@@ -175,7 +177,7 @@ export class LimiterSession {
   /** Looks for a better limiter than the one in use, and begins to move there. */
   async #look(): Promise<void> {
     const { peers, lookMs, nowMs } = this.#options;
-    const refreshed = peers.refresh(LEAVE_MS);
+    const refreshed = peers.refresh(FRESH_NAMES_MS);
     // One that stops does not wait for a slow name server.
     if (!this.#current?.draining) await refreshed;
     this.#lookLater();

@@ -10,7 +10,7 @@ import { nameLives, readUnseeded, seedKey, seedMonth, unnameOrg, writeOrg } from
 const READS = { maxRunning: 8, maxWaiting: 2_000, timeoutMs: 4_000 } as const;
 const MISSES = { max: 10_000, keepMs: 5_000 } as const;
 const ORGS_PER_QUERY = 500;
-const MAX_ATTEMPTS = 5;
+const MAX_READS = 5;
 
 /** Reads Postgres and seeds Redis where it has nothing yet. All rejections are LimiterError. */
 export class Seeder {
@@ -98,7 +98,7 @@ export class Seeder {
    */
   seedMonth(orgId: string, month: string): Promise<void> {
     return this.#reads.read(`month ${orgId} ${month}`, async () => {
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      for (let attempt = 0; attempt < MAX_READS; attempt++) {
         const unseeded = await readUnseeded(this.#scriptDeps, orgId, month);
         const { settled } = unseeded;
         const totals = await readMonth(this.#db, orgId, month, [...settled.keys()]);

@@ -7,7 +7,7 @@ import { Session, type SessionStream } from './session.ts';
 
 const CLOSE_MS = 2_000;
 /** How long gateways have to move to another limiter, where there is one. */
-const LEAVE_MS = 1_000;
+const GATEWAYS_MOVE_MS = 1_000;
 
 export interface SessionsOptions {
   readonly scriptDeps: ScriptDeps;
@@ -74,7 +74,7 @@ export class Sessions {
    * first. The server breaks off those that take too long.
    */
   async close(): Promise<void> {
-    if (this.#draining) await this.#emptyWithin(LEAVE_MS);
+    if (this.#draining) await this.#emptyWithin(GATEWAYS_MOVE_MS);
     this.#closing = true;
     this.#unlisten();
     for (const session of this.#sessions) session.end();
