@@ -101,7 +101,7 @@ export class Grants {
   /**
    * The limiter's live state is intact, so settlements that are old enough need not be remembered.
    */
-  confirmed(): void {
+  stateIntact(): void {
     const beforeMs = this.#options.nowMs() - REMEMBER_MS;
     this.#settled.dropWhile(({ settledAtMs }) => settledAtMs <= beforeMs);
   }
@@ -115,7 +115,7 @@ export class Grants {
   }
 
   /** What to restore for one organization, or for all. */
-  lost(orgId?: string): LostGrant[] {
+  toRestore(orgId?: string): LostGrant[] {
     const all: LostGrant[] = [];
     const wanted = (of: { readonly orgId: string }) => orgId === undefined || of.orgId === orgId;
     for (const grant of this.#open)

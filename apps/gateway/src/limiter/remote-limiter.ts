@@ -16,8 +16,9 @@ import {
   type SettleRequest,
   settleCallOf,
 } from './calls.ts';
-import { Grants, type LostGrant } from './grants.ts';
+import { Grants } from './grants.ts';
 import { InstanceLease } from './lease.ts';
+import { restoreGrants } from './restore.ts';
 import { type LimiterReply, LimiterSession, type LimiterSessionOptions } from './session.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
@@ -71,7 +72,7 @@ export class RemoteLimiter {
         this.#grants.forget(instanceId);
         options.onLeaseLost(instanceId);
       },
-      onAlive: () => this.#grants.confirmed(),
+      onAlive: () => this.#grants.stateIntact(),
       onStateLost: () => this.#restore(),
     });
     this.#session = new LimiterSession({
@@ -170,7 +171,7 @@ export class RemoteLimiter {
     const reply = await this.#session.call({ admit: call, traceparent });
     if (this.#isOver(handle) || reply?.failed?.notRun) return INTERNAL_ERROR;
     const admission = this.#decided(reply);
-    if (!isRefusal(admission)) this.#grants.admitted(handle, call, admission.admittedAtMs);
+    if (!isRefusal(admission)) this.#grants.admitted(handle, call, admission.decidedAtMs);
     else if (!reply?.admission?.outcome) void this.withdraw(handle);
     return admission;
   }
@@ -182,7 +183,7 @@ export class RemoteLimiter {
   async reserve(handle: AdmissionHandle, traceparent?: string): Promise<Passed | Refusal> {
     const admission = this.#decided(await this.#session.call({ reserve: handle, traceparent }));
     if (isRefusal(admission)) return admission;
-    this.#grants.reserved(handle, admission.admittedAtMs);
+    this.#grants.reserved(handle, admission.decidedAtMs);
     return PASSED;
   }
 
@@ -226,18 +227,9 @@ export class RemoteLimiter {
     return this.#unacknowledged.size === 0;
   }
 
-  /** Sends the limiter again what it granted, for one organization or for all. */
   #restore(orgId?: string): void {
-    for (const lost of this.#grants.lost(orgId))
-      void this.#unacknowledged.send(lost.instanceId, lost.restore, (reply) => this.#restored(lost, reply));
-  }
-
-  #restored(lost: LostGrant, { restore, takeLargeBody }: LimiterReply): void {
-    const refused = restore?.leaseLost || takeLargeBody?.result === 'RESULT_LEASE_LOST';
-    // By now its slots may belong to others.
-    if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
-    const ended = lost.ended();
-    if (ended) void this.#unacknowledged.send(lost.instanceId, ended);
+    const [grants, lease, unacknowledged] = [this.#grants, this.#lease, this.#unacknowledged];
+    restoreGrants({ grants, lease, unacknowledged }, orgId);
   }
 
   /**
