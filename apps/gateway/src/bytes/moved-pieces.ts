@@ -54,13 +54,13 @@ export class Shredder {
 
   /** The caller must not use the piece afterwards. */
   shred(piece: Buffer): void {
-    this.#port ??= openToNobody();
+    this.#port ??= portWithoutReceiver();
     if (isWhole(piece)) move(piece, this.#port);
   }
 }
 
 /** What is sent to this port is dropped, because the other end is closed. */
-function openToNobody(): MessagePort {
+function portWithoutReceiver(): MessagePort {
   const { port1, port2 } = new MessageChannel();
   port2.close();
   return port1;

@@ -10,7 +10,7 @@ const waiting = new WeakMap<Socket, number>();
  * begins all requests that it has read. Without a bound, 2 MB of them from one connection are a
  * single turn of the event loop, which takes seconds.
  */
-export function isOnePipelinedTooMany({ socket }: IncomingMessage, response: ServerResponse): boolean {
+export function rejectExcessPipelining({ socket }: IncomingMessage, response: ServerResponse): boolean {
   if (response.socket) return false;
   // Node's parser goes on to the end of what was read.
   if (socket.destroyed) return true;

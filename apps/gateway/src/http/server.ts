@@ -10,7 +10,7 @@ import { createApp } from './app.ts';
 import { type ClientError, type ClientErrorDeps, MAX_HEADER_BYTES, onClientError } from './client-error.ts';
 import { Exchange } from './exchange.ts';
 import { probeHalfClosed } from './half-closed.ts';
-import { isOnePipelinedTooMany } from './pipelined.ts';
+import { rejectExcessPipelining } from './pipelined.ts';
 import { refuseTunnel } from './refuse-raw.ts';
 import { misrouted } from './routes.ts';
 import { abandonUnread } from './unread-answer.ts';
@@ -59,7 +59,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   // might include a second key.
   server.maxHeadersCount = 0;
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-    if (isOnePipelinedTooMany(request, response)) return;
+    if (rejectExcessPipelining(request, response)) return;
     const exchange = openExchange(gateway, request, response);
     if (draining) response.shouldKeepAlive = false;
     app.handle(exchange);

@@ -45,7 +45,7 @@ export class OlderCopies {
   }
 
   /** From now on, the comparison is due again. */
-  expect(): void {
+  markDue(): void {
     this.#due = true;
   }
 
@@ -199,7 +199,7 @@ export function startOlderCopies(options: {
   const { olderCopies, link, everyMs, logger } = options;
   const onError = (err: unknown) => logger.warn({ err }, 'Redis could not be compared with Postgres');
   link.onReady(() => {
-    olderCopies.expect();
+    olderCopies.markDue();
     void olderCopies.run().catch(onError);
   });
   return startChore({ everyMs, run: () => olderCopies.run(), onError });

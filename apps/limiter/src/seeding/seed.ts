@@ -45,7 +45,7 @@ export async function seedKey({ store, names }: ScriptDeps, key: KeyRow): Promis
 }
 
 /** The name of each organization's current life in Redis. The first caller names it. */
-export async function nameLives(
+export async function ensureLives(
   { store, names }: ScriptDeps,
   orgIds: readonly string[],
 ): Promise<Map<string, string>> {
