@@ -48,9 +48,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/**
- * The `ScriptDeps` of a limiter whose process clock is wrong, with limiter time shifted by `laterMs`.
- */
+/** For a limiter whose process clock is wrong, with limiter time shifted by `laterMs`. */
 const scriptDepsOf = (wrongByMs: number, laterMs = 0): ScriptDeps => ({
   ...test.scriptDepsAt(laterMs),
   clock: new LimiterClock(laterMs, () => Date.now() + wrongByMs),
