@@ -3,7 +3,7 @@
 // --quick shortens the gateway's bench to a minute. --minutes begins no bench after that time.
 // --write puts the results into docs/performance.md and draws docs/performance.svg. Use an idle
 // machine: benches share its cores with what they measure. It takes under half an hour. A bench
-// that fails or takes too long is reported, and the others go on.
+// that fails or takes too long is reported, and the others continue.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
@@ -68,7 +68,7 @@ function bench(script, ...args) {
     child.on('close', (code, signal) => {
       clearTimeout(late);
       if (signal) show(`${script} took over ${MAX_MINUTES} minutes and was ended.\n`);
-      else if (code !== 0) show(`${script} ended with ${code}: it failed, or a limit was not kept.\n`);
+      else if (code !== 0) show(`${script} ended with ${code}: it failed or missed a goal.\n`);
       resolve(text.trim());
     });
   });

@@ -70,7 +70,7 @@ export function faultsOf(sections, tests) {
   const faults = [];
   const ids = new Set();
   for (const { id, says } of sections.flatMap(({ requirements }) => requirements)) {
-    if (ids.has(id)) faults.push(`${id} is there twice`);
+    if (ids.has(id)) faults.push(`${id} occurs twice`);
     ids.add(id);
     if (!says) faults.push(`${id} says nothing`);
   }
@@ -205,7 +205,7 @@ export function checkConformance({ whole }) {
   return [];
 }
 
-const STALE = 'docs/conformance.md is not what this run makes: npm run conformance';
+const STALE = 'docs/conformance.md does not match this run: npm run conformance';
 const readPage = () => (existsSync(page) ? readFileSync(page, 'utf8') : '');
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

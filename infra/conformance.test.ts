@@ -56,7 +56,7 @@ describe('conformance', () => {
     expect(faultsOf([{ section: 'All', requirements: [{ id: 'a.b', says: '' }] }], [])).toEqual([
       'a.b says nothing',
     ]);
-    expect(faultsOf([...CATALOGUE, ...CATALOGUE], [])).toEqual(['a.b is there twice']);
+    expect(faultsOf([...CATALOGUE, ...CATALOGUE], [])).toEqual(['a.b occurs twice']);
   });
 
   it('is a page that says how many requirements hold, by which tests, and how each of them went', () => {

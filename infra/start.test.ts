@@ -96,7 +96,7 @@ describe('npm start where the stack already runs', () => {
     expect(existsSync(installed)).toBe(false);
   });
 
-  it('goes on with the set-up when its launcher is gone, or no data is there', async () => {
+  it('continues with the set-up when its launcher is gone, or no data is there', async () => {
     dataFolder('.local', { pid: process.pid, identity: 'another time' });
     await start([]);
     expect(existsSync(installed)).toBe(true);
@@ -147,7 +147,7 @@ describe('npm start', () => {
     expect(existsSync(installed)).toBe(true);
   });
 
-  it('and ctl goes on with what was built meanwhile, and says so', async () => {
+  it('and ctl continues with what was built meanwhile, and says so', async () => {
     recordLauncher(identify(process.pid));
     mkdirSync(join(root, 'apps/ctl/dist'), { recursive: true });
     writeFileSync(join(root, 'apps/ctl/dist/main.js'), 'console.log("{}")');

@@ -25,7 +25,10 @@ function defaultOf(/** @type {Variable} */ { required, fallback }) {
   return text === undefined || text === '' || typeof text === 'object' ? '' : `\`${text}\``;
 }
 
-/** What several programs read and take alike is one row, though their defaults may differ. */
+/**
+ * A variable that several programs read and accept in the same way is one row, even if its defaults
+ * differ.
+ */
 function rowsOf(/** @type {Record<string, Variable[]>} */ all) {
   /** @type {Map<string, { variable: Variable, defaults: Map<string, string> }>} */
   const rows = new Map();

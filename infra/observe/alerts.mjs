@@ -116,7 +116,7 @@ export const ALERTS = [
     for: '30s',
     severity: 'page',
     summary:
-      'No runner of the pool {{ $labels.pool }} acts: none of its models wakes, sleeps, starts or stops.',
+      'No runner of the pool {{ $labels.pool }} leads: none of its models wakes, sleeps, starts or stops.',
   },
   {
     name: 'TidegatePoolFull',

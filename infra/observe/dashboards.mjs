@@ -179,7 +179,7 @@ export const DASHBOARDS = {
         { 'sessions {{instance}}': 'tidegate_limiter_sessions', leases: 'max(tidegate_limiter_leases)' },
       ],
       ['Open calls', 'short', { '{{instance}}': 'tidegate_limiter_open_calls' }],
-      ['Chores: who', 'short', { '{{chore}} {{instance}}': 'tidegate_limiter_chore_held' }],
+      ['Chores: holder', 'short', { '{{chore}} {{instance}}': 'tidegate_limiter_chore_held' }],
       [
         'Chores: last run',
         's',
@@ -270,7 +270,7 @@ export const DASHBOARDS = {
         'short',
         { '{{pool}}': 'max by (pool) (tidegate_runner_pool_waiting_models)' },
       ],
-      ['Who acts', 'short', { '{{pool}} {{instance}}': 'tidegate_runner_active' }],
+      ['Leading runner', 'short', { '{{pool}} {{instance}}': 'tidegate_runner_active' }],
       ['Gateways', 'short', { '{{instance}}': 'tidegate_runner_gateways' }],
       ...process('runner'),
     ],

@@ -5,6 +5,7 @@ import { performance } from 'node:perf_hooks';
  * How a command talks to its user: phases, and lines of text.
  *
  * @typedef {(detail: string) => void} Tell
+ * @typedef {{ isTTY?: boolean, write(text: string): unknown }} Out
  * @typedef {object} Terminal
  * @property {<T>(
  *   title: string,
@@ -27,7 +28,7 @@ const FRAME_MS = 90;
 const TITLE_WIDTH = 34;
 
 /**
- * @param {{ isTTY?: boolean, write(text: string): unknown }} out
+ * @param {Out} out
  * @param {{ color?: boolean, quietUnderMs?: number, progressEveryMs?: number }} [options]
  *   `quietUnderMs`: shorter phases print nothing. `progressEveryMs`: the time between lines of
  *   progress on an output that is no terminal.
@@ -49,49 +50,94 @@ export function createTerminal(
   ];
   const print = (text = '') => void out.write(`${text}\n`);
 
+  const looks = { bold, dim, green, red, cyan };
   /** @type {Terminal['phase']} */
   const phase = async (title, work, { slow } = {}) => {
-    const startedAt = performance.now();
-    const elapsedMs = () => performance.now() - startedAt;
-    let detail = '';
-    let frame = 0;
-    const spin = () => {
-      if (elapsedMs() < quietUnderMs) return;
-      const mark = FRAMES[frame++ % FRAMES.length];
-      out.write(`\r\u001b[2K  ${cyan(mark ?? '')} ${title} ${dim(detail || slow || '')}`);
-    };
-    if (!out.isTTY && slow) print(`  … ${title} (${slow})`);
-    const timer = out.isTTY ? setInterval(spin, FRAME_MS) : undefined;
-    /** @param {string} mark */
-    const end = (mark) => {
-      clearInterval(timer);
-      if (out.isTTY) out.write('\r\u001b[2K');
-      if (elapsedMs() < quietUnderMs) return;
-      const time = `${(elapsedMs() / 1000).toFixed(1)} s`;
-      const text = detail ? `${title} ${dim(detail)}` : title;
-      const width = title.length + (detail ? detail.length + 1 : 0);
-      print(`  ${mark} ${text}${' '.repeat(Math.max(2, TITLE_WIDTH - width))}${dim(time.padStart(7))}`);
-    };
-    let lineAt = startedAt;
-    const note = (/** @type {string} */ text) => {
-      detail = text;
-    };
-    const progress = (/** @type {string} */ text) => {
-      note(text);
-      if (out.isTTY || performance.now() - lineAt < progressEveryMs) return;
-      lineAt = performance.now();
-      print(`    ${title} ${dim(text)}`);
-    };
+    const line = new PhaseLine(out, title, { ...looks, print, quietUnderMs, progressEveryMs, slow });
     try {
-      const result = await work(note, progress);
-      end(green('✓'));
+      const result = await work(line.note, line.progress);
+      line.end(green('✓'));
       return result;
     } catch (error) {
-      end(red('✗'));
+      line.end(red('✗'));
       throw error;
     }
   };
-  return { phase, print, bold, dim, green, red, cyan };
+  return { phase, print, ...looks };
+}
+
+/**
+ * The line of a phase that is under way. On a terminal it moves.
+ *
+ * @typedef {object} PhaseOptions
+ * @property {(text: string) => void} print
+ * @property {(text: string) => string} dim
+ * @property {(text: string) => string} cyan
+ * @property {number} quietUnderMs
+ * @property {number} progressEveryMs
+ * @property {string | undefined} slow
+ */
+class PhaseLine {
+  #out;
+  #title;
+  #options;
+  #startedAt = performance.now();
+  #lineAt = this.#startedAt;
+  #detail = '';
+  #frame = 0;
+  #timer;
+
+  /** @param {Out} out @param {string} title @param {PhaseOptions} options */
+  constructor(out, title, options) {
+    this.#out = out;
+    this.#title = title;
+    this.#options = options;
+    const { print, slow } = options;
+    if (!out.isTTY && slow) print(`  … ${title} (${slow})`);
+    this.#timer = out.isTTY ? setInterval(() => this.#spin(), FRAME_MS) : undefined;
+  }
+
+  /** @type {Tell} */
+  note = (text) => {
+    this.#detail = text;
+  };
+
+  /** @type {Tell} */
+  progress = (text) => {
+    this.note(text);
+    const { print, dim, progressEveryMs } = this.#options;
+    if (this.#out.isTTY || performance.now() - this.#lineAt < progressEveryMs) return;
+    this.#lineAt = performance.now();
+    print(`    ${this.#title} ${dim(text)}`);
+  };
+
+  /** @param {string} mark */
+  end(mark) {
+    clearInterval(this.#timer);
+    if (this.#out.isTTY) this.#out.write('\r\u001b[2K');
+    if (this.#isQuiet) return;
+    const { print, dim } = this.#options;
+    const [title, detail] = [this.#title, this.#detail];
+    const time = `${(this.#elapsedMs / 1000).toFixed(1)} s`;
+    const text = detail ? `${title} ${dim(detail)}` : title;
+    const width = title.length + (detail ? detail.length + 1 : 0);
+    print(`  ${mark} ${text}${' '.repeat(Math.max(2, TITLE_WIDTH - width))}${dim(time.padStart(7))}`);
+  }
+
+  get #elapsedMs() {
+    return performance.now() - this.#startedAt;
+  }
+
+  get #isQuiet() {
+    return this.#elapsedMs < this.#options.quietUnderMs;
+  }
+
+  #spin() {
+    if (this.#isQuiet) return;
+    const { dim, cyan, slow } = this.#options;
+    const mark = FRAMES[this.#frame++ % FRAMES.length];
+    this.#out.write(`\r\u001b[2K  ${cyan(mark ?? '')} ${this.#title} ${dim(this.#detail || slow || '')}`);
+  }
 }
 
 /** An error that the user can act on. It is printed as text, without a stack trace. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
-import type { Page } from 'playwright-core';
-import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
+import type { Locator, Page } from 'playwright-core';
+import { expectAccessible, expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { confirm, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
@@ -16,6 +16,12 @@ async function expectSound(page: Page): Promise<void> {
     await page.setViewportSize({ width, height: 900 });
     await expectInReach(page);
   }
+}
+
+/** Whether it ends above another one. A dialog's body that scrolls is hidden behind its buttons. */
+async function endsAbove(one: Locator, other: Locator): Promise<boolean> {
+  const [upper, lower] = [await one.boundingBox(), await other.boundingBox()];
+  return upper !== null && lower !== null && upper.y + upper.height <= lower.y;
 }
 
 const figure = (page: Page, name: string) =>
@@ -59,10 +65,28 @@ export function describeDetail(site: Site): void {
         await form.getByRole('button', { name: 'Save' }).click();
         await form.getByText(/http:\/\/ or https:\/\//).waitFor();
         await form.getByText(/from 1 to/).waitFor();
+        await form.getByLabel('Servers', { exact: true }).fill('http://127.0.0.1:9/v1');
+        await form.getByLabel('Context length').fill('800');
+        await page.setViewportSize({ width: 375, height: 667 });
+        await form.getByRole('button', { name: 'Save' }).click();
+        await form.getByText('You may save it anyway').waitFor();
+        const button = form.getByRole('button', { name: 'Save anyway' });
+        expect(await endsAbove(form.getByText('You may save it anyway'), button)).toBe(true);
+        expect(await textOf(form.getByRole('status'))).toContain('Its server does not answer');
+        await expectAccessible(page);
+        await button.click();
+        await page.getByText('context 800 tokens').waitFor();
+        await page.setViewportSize({ width: 1280, height: 900 });
+
+        await page.getByRole('button', { name: 'Edit' }).click();
+        await form.getByLabel('Context length').fill('801');
+        await form.getByRole('button', { name: 'Save' }).click();
+        await button.waitFor();
         await form.getByLabel('Servers', { exact: true }).fill(`${standin.url}/v1`);
         await form.getByLabel('Context length').fill('900');
         await form.getByLabel('Key for the servers').fill('sk-upstream');
-        await form.getByRole('button', { name: 'Save' }).click();
+        await form.getByRole('button', { name: 'Save', exact: true }).click();
+        await page.getByText(/^The model is changed\. Reached .* It serves near/).waitFor();
         await page.getByText('context 900 tokens').waitFor();
         await page.getByText('Kept encrypted, never shown').waitFor();
         expect(await page.content()).not.toContain('sk-upstream');

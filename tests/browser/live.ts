@@ -137,7 +137,7 @@ export function describeLive(site: Site): void {
     );
 
     it(
-      'keep what they show while Postgres is unavailable, say so, and go on by themselves when it is back',
+      'keep what they show while Postgres is unavailable, say so, and continue by themselves when it is back',
       async () => {
         const [{ page: open }, { page: late }] = [await site.signedIn(), await site.signedIn()];
         await site.open(open, 'keys');
@@ -154,7 +154,7 @@ export function describeLive(site: Site): void {
           await open.getByText('What you see may be old').waitFor();
           expect(await open.getByRole('dialog').getByLabel('Name').inputValue()).toBe('Half typed');
           await open.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
-          await open.getByText('Nothing may have changed').waitFor();
+          await open.getByText('Check whether anything changed').waitFor();
           await site.open(late, 'keys');
           await late.getByRole('alert').getByText('did not answer').waitFor();
           await expectAccessible(late);

@@ -104,7 +104,7 @@ describe('a console with OIDC_ONLY', () => {
     expect(await screen.text()).toContain(email);
   });
 
-  it('asks nobody for a second factor, who may have a password that lets nobody in', async () => {
+  it('asks no member for a second factor while passwords cannot sign anyone in', async () => {
     const [org, control] = [await newOrg(stack()), controlOf(stack())];
     const { email } = await member(org);
     await keysOf(org, email);

@@ -168,7 +168,7 @@ describe('a viewer', () => {
       await rowOf(page, 'Local stack').waitFor();
       expect(await page.getByRole('link', { name: 'Try it' }).count()).toBe(0);
       expect((await site.open(page, 'try'))?.status()).toBe(403);
-      await page.getByRole('heading', { name: 'Your role does not open this screen' }).waitFor();
+      await page.getByRole('heading', { name: 'Your role cannot open this screen' }).waitFor();
       const status = await page.evaluate(
         async () => (await fetch('/o/demo/try/chat', { method: 'POST', body: '{}' })).status,
       );

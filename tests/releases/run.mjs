@@ -41,7 +41,7 @@ async function main(directory, { from, builds }, signal) {
   const pair = new Pair({ directory, checkout, models: steps.MODELS, signal });
   const world = { key: '', limited: '', answered: 0 };
   const calledOff = new Promise((_, reject) =>
-    signal.addEventListener('abort', () => reject(new Error('Called off.')), { once: true }),
+    signal.addEventListener('abort', () => reject(new Error('Cancelled.')), { once: true }),
   );
   const work = async () => {
     tellHead();
@@ -82,6 +82,6 @@ if (values.help || !values.from) {
   } finally {
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }
-  // A step that was called off may still wait for something.
+  // A step that was cancelled may still wait for something.
   process.exit();
 }

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '@tidegate/limits';
 import {
   addresses,
   ConfigError,
@@ -20,8 +21,7 @@ import { z } from 'zod';
 
 const MIN_AUTH_SECRET_CHARACTERS = 32;
 const authSecret = z.string().min(MIN_AUTH_SECRET_CHARACTERS, 'must have 32 characters or more');
-const HOUR_MS = 3_600_000;
-const WEEK_MS = 7 * 24 * HOUR_MS;
+const WEEK_MS = 7 * DAY_MS;
 /** Sessions know their last use to the minute. */
 const MIN_IDLE_MS = 5 * 60_000;
 

@@ -25,8 +25,9 @@ import {
   auditedSignIn,
   createRecorder,
 } from './server/auth/audited.ts';
-import { canHavePasskeys, createAuth } from './server/auth/auth.ts';
+import { type Auth, createAuth } from './server/auth/auth.ts';
 import { createDevices } from './server/auth/devices.ts';
+import { canHavePasskeys } from './server/auth/passkey-plugin.ts';
 import { createPasskeys } from './server/auth/passkeys.ts';
 import { resealSecondFactors } from './server/auth/reseal-second-factors.ts';
 import { createSecondFactor } from './server/auth/second-factor.ts';
@@ -61,23 +62,7 @@ runService(async (service) => {
   const services = createServices(service, config, { db, limiter, runner, logger });
   provideServices(services);
 
-  if (config.AUTH_SECRET_PREVIOUS) {
-    const resealed = resealSecondFactors({ db, auth: services.auth }, service.stopping).then(
-      (counts) => logger.info(counts, 'second factors are encrypted under the current secret'),
-      (err) => {
-        if (service.stopping.aborted) return;
-        logger.error({ err }, 'second factors could not be encrypted under the current secret');
-      },
-    );
-    service.onShutdown('second factors', () => resealed);
-  }
-
-  if (config.OIDC_ONLY) {
-    const ended = endPasswordSessions(db).catch((err) => {
-      logger.error({ err }, 'sessions of accounts with a password could not be ended');
-    });
-    service.onShutdown('password sessions', () => ended);
-  }
+  catchUp(service, config, { db, auth: services.auth, logger });
 
   const screens = await startScreens({
     dir: resolve(import.meta.dirname, '..'),
@@ -110,6 +95,32 @@ runService(async (service) => {
   service.onShutdown('admin', () => admin.close());
   logger.info({ port: site.port, adminPort: admin.port }, 'console is up');
 });
+
+interface CatchUpParts {
+  readonly db: Db;
+  readonly auth: Auth;
+  readonly logger: Logger;
+}
+
+/** Begins what changed settings leave to do. The console does not wait for it. */
+function catchUp(service: Service, config: Config, { db, auth, logger }: CatchUpParts): void {
+  if (config.AUTH_SECRET_PREVIOUS) {
+    const resealed = resealSecondFactors({ db, auth }, service.stopping).then(
+      (counts) => logger.info(counts, 'second factors are encrypted under the current secret'),
+      (err) => {
+        if (service.stopping.aborted) return;
+        logger.error({ err }, 'second factors could not be encrypted under the current secret');
+      },
+    );
+    service.onShutdown('second factors', () => resealed);
+  }
+  if (config.OIDC_ONLY) {
+    const ended = endPasswordSessions(db).catch((err) => {
+      logger.error({ err }, 'sessions of accounts with a password could not be ended');
+    });
+    service.onShutdown('password sessions', () => ended);
+  }
+}
 
 interface Stores {
   readonly db: Db;

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { CommandError } from './context.ts';
 
 /** What `bootstrap` is asked to make. Control checks the values. */
-export interface Wanted {
+export interface BootstrapSettings {
   readonly plans: readonly { readonly name: string; readonly [value: string]: unknown }[];
   readonly organization?: { readonly name: string; readonly plan?: string | undefined } | undefined;
   readonly owner?: { readonly email: string } | undefined;
@@ -34,10 +34,10 @@ export const schema = z.object({
  * Reads the file, if there is one, and the variables.
  * @throws CommandError, ConfigError
  */
-export function readWanted(
+export function readBootstrapSettings(
   file: string | undefined,
   env: Variables,
-): Wanted & { readonly password?: string } {
+): BootstrapSettings & { readonly password?: string } {
   const given = schema.parse(readSecretFiles(schema, env));
   const written = file === undefined ? fileSchema.parse({}) : readFile(file);
   const { BOOTSTRAP_ORG: org, BOOTSTRAP_PLAN: plan, BOOTSTRAP_OWNER: email, BOOTSTRAP_PASSWORD } = given;

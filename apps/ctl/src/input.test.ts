@@ -43,10 +43,10 @@ describe('a secret at a terminal', () => {
   it.each([
     ['Ctrl-C', '\u0003'],
     ['Ctrl-D', '\u0004'],
-  ])('is called off with %s', async (_name, key) => {
+  ])('is cancelled with %s', async (_name, key) => {
     const { keys, answer, modes } = terminal();
     keys.write(key);
-    await expect(answer).rejects.toThrow('Called off.');
+    await expect(answer).rejects.toThrow('Cancelled.');
     expect(modes.at(-1)).toBe(false);
   });
 });

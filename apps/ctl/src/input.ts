@@ -43,7 +43,7 @@ async function ask(input: Readable, prompt: string, screen: Pick<Writable, 'writ
   try {
     return await editor.question('', { signal: given.signal });
   } catch {
-    throw new CommandError('Called off.');
+    throw new CommandError('Cancelled.');
   } finally {
     editor.close();
     screen.write('\n');

@@ -4,13 +4,13 @@ import { createRedisClient, type RedisClient } from '@tidegate/redis';
 const ANSWER_TIMEOUT_MS = 5_000;
 
 /** ctl's connection to Redis. If it is lost, commands fail. */
-export interface RedisLink {
+export interface CtlRedis {
   readonly client: RedisClient;
   /** Why the connection was lost, if it was. A command's own error does not say why. */
   readonly lost: Error | null;
 }
 
-export function connectRedis(redisUrl: string): RedisLink {
+export function connectRedis(redisUrl: string): CtlRedis {
   const client = createRedisClient(redisUrl, {
     maxRetriesPerRequest: 0,
     connectTimeout: 3_000,

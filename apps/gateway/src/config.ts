@@ -53,7 +53,7 @@ export const schema = z.object({
   MAX_CONNECTIONS: count.default(20_000).describe('Connections of callers. Further ones are closed at once'),
   SHUTDOWN_TIMEOUT_MS: durationMs
     .default(LIMITS.streamMaxMs.alwaysOn + 30_000)
-    .describe('How long answers may go on after SIGTERM and the delay'),
+    .describe('How long answers may continue after SIGTERM and the delay'),
 
   HEADERS_TIMEOUT_MS: durationMs
     .default(15_000)

@@ -4,8 +4,8 @@ import { closeSync, openSync } from 'node:fs';
 const FILES = 1_025;
 
 /**
- * Makes room in the process's table of open files. Each time Linux doubles the table of a process
- * with several threads, it stops it for ten milliseconds and more. Now nobody waits for that.
+ * Grows the process's table of open files at startup, when no request has to wait. Whenever Linux
+ * doubles the table of a multi-threaded process, it stalls the process for 10 ms or more.
  */
 export function makeRoomForFiles(): void {
   const opened: number[] = [];

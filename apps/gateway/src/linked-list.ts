@@ -1,4 +1,4 @@
-/** What a value of a `LinkedList` has. Only the list writes these. */
+/** The fields that a `LinkedList` keeps in its values. Only the list writes them. */
 export interface Linked<T> {
   previous: T | null;
   next: T | null;

@@ -4,8 +4,8 @@ interface Waiting {
 }
 
 /**
- * Shares the main thread's time among owners. Whatever one of them has to do, the others wait no
- * longer than for its share of a turn of the event loop.
+ * Shares the main thread's time among owners. However much one owner has to do, the others wait at
+ * most for its share of one turn of the event loop.
  */
 export class LoopTurns {
   readonly #share: number;
@@ -25,8 +25,8 @@ export class LoopTurns {
   }
 
   /**
-   * Returns null if the caller may go on at once. Otherwise the promise resolves when it may. The
-   * caller bounds how many wait.
+   * Returns null if the caller may continue at once. Otherwise the promise resolves when it may.
+   * The caller bounds how many wait.
    */
   take(owner: string, amount: number): Promise<void> | null {
     const waiting = this.#waiting.get(owner);

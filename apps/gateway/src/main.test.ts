@@ -137,7 +137,7 @@ describe('the gateway process', () => {
     expect(output).not.toContain(key.value);
   });
 
-  it("leaves the cores to its main thread before V8's helpers", async () => {
+  it("leaves CPU cores to its main thread before V8's helper threads", async () => {
     const { pid } = (await start()).child;
     const tasks = `/proc/${pid}/task`;
     const nicenessOf = (id: string) =>

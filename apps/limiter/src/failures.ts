@@ -33,7 +33,7 @@ export class Failures {
     // Do not log the cause: the driver's message may contain a statement's parameters.
     this.#logger.warn(
       { reason: error.message },
-      'Postgres cannot be used: only requests that need no more than Redis are served',
+      'Postgres cannot be used: only requests that Redis alone can decide are served',
     );
   }
 }

@@ -45,7 +45,7 @@ export interface Limiter {
   readonly port: number;
   /** Whether Redis answers, and the first reads of Postgres have succeeded or failed. */
   ready(): boolean;
-  /** Asks gateways to move to other limiters, and goes on serving. `close` gives them a moment. */
+  /** Asks gateways to move to other limiters, and keeps serving. `close` gives them a moment. */
   drain(): void;
   /**
    * Ends sessions after their open calls, publishes waiting settlements, and closes connections.

@@ -13,7 +13,10 @@ import { Store } from './redis/store.ts';
 import type { ScriptDeps } from './script-deps.ts';
 import { Seeder } from './seeding/seeder.ts';
 
-/** What Redis holds of organizations, seeded from Postgres, and the notices of its changes. */
+/**
+ * The parts of the limiter that work on live state: the link to Redis, seeding from Postgres,
+ * leases, notices and deletion.
+ */
 export interface LiveStateParts {
   readonly link: RedisLink;
   readonly db: Db;

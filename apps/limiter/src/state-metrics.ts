@@ -80,7 +80,7 @@ function observeRedis(registry: Registry, { pingRedis, durability }: LimiterRead
     {
       registry,
       name: 'tidegate_redis_append_only',
-      help: '1 if every server of Redis keeps an append-only file that it could write to last, 0 if not. Missing if the user may not ask.',
+      help: '1 if every Redis server keeps an append-only file that it could write to last, 0 if not. Missing if the user may not ask.',
     },
     async () => {
       const servers = await durability();
@@ -91,7 +91,7 @@ function observeRedis(registry: Registry, { pingRedis, durability }: LimiterRead
     {
       registry,
       name: 'tidegate_redis_evicts',
-      help: '1 if a server of Redis may evict keys, 0 if none may. Missing if the servers do not tell.',
+      help: '1 if a Redis server may evict keys, 0 if none may. Missing if the servers do not tell.',
     },
     async () => {
       const told = (await durability()).map(({ evicts }) => evicts).filter((one) => one !== null);

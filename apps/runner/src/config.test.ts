@@ -119,7 +119,10 @@ describe('Kubernetes', () => {
       'RUNNER_KUBERNETES: must be in-cluster',
     ],
     [{ RUNNER_KUBERNETES: '/x', RUNNER_KUBERNETES_NAMESPACES: '*' }, 'must be names of namespaces'],
-    [{ RUNNER_KUBERNETES: 'in-cluster', RUNNER_KUBERNETES_NAMESPACES: 'gpu' }, 'but this is no pod'],
+    [
+      { RUNNER_KUBERNETES: 'in-cluster', RUNNER_KUBERNETES_NAMESPACES: 'gpu' },
+      'but the runner is not in a pod',
+    ],
   ])('is refused with %j', (env, message) => {
     expect(() => kubernetes(env as Record<string, string>)).toThrow(message);
   });

@@ -39,7 +39,7 @@ export const schema = z.object({
     ),
   RUNNER_STATE_DIR: z
     .string()
-    .describe("The folder of the records of models' processes. The runners of one machine share it"),
+    .describe('The folder for records of model processes. The runners of one machine share it'),
   SECRET_KEY: secret(secretKey),
   SECRET_KEY_PREVIOUS: secret(secretKey.optional()).describe(
     'The previous key, [while it is being replaced](secrets.md)',
@@ -48,28 +48,28 @@ export const schema = z.object({
     .string()
     .regex(/^([\w.-]+|\[[\da-fA-F:]+\])$/, 'must be a host name or an address')
     .default('127.0.0.1')
-    .describe("Where gateways and the runner reach models' processes"),
+    .describe('Where gateways and the runner reach model processes'),
   RUNNER_MODEL_USER: z
     .string()
     .optional()
     .describe(
-      "Whom models' processes run as: `user` or `user:group`, names or numbers. Only a runner that is root can choose. Not set: uid 65522 if the runner is root, else its own. `root`: as the runner ([what that means](models.md#whom-they-run-as))",
+      'The user that model processes run as: `user` or `user:group`, names or numbers. Only a runner that is root can choose. Not set: uid 65522 if the runner is root, else its own. `root`: as the runner ([what that means](models.md#whom-they-run-as))',
     ),
   RUNNER_MODEL_HOME: z
     .string()
-    .startsWith('/', 'must be a path from the root')
+    .startsWith('/', 'must be an absolute path')
     .optional()
-    .describe("`HOME` of models' processes. Not set: their user's, or else a folder beside the records"),
+    .describe("`HOME` of model processes. Not set: their user's, or else a folder beside the records"),
   RUNNER_MODEL_ENV: z
     .string()
     .regex(VARIABLE_NAMES, 'must be names of variables, separated by commas; * stands for any end')
     .optional()
-    .describe("Further variables of the runner that models' processes get, such as `HF_TOKEN,VLLM_*`"),
+    .describe('Further variables of the runner that model processes get, such as `HF_TOKEN,VLLM_*`'),
   RUNNER_STOP_MODELS_ON_EXIT: flag.describe(
-    "End models' processes when the runner stops. Otherwise the next runner adopts them",
+    'End model processes when the runner stops. Otherwise the next runner adopts them',
   ),
   RUNNER_MODEL_LOGS: flag.describe(
-    "Keep what models' processes print, beside their records. A model server may print prompts. `npm start` keeps it, in `.local`",
+    'Keep what model processes print, beside their records. A model server may print prompts. `npm start` keeps it, in `.local`',
   ),
   RUNNER_MINIMUM_STAY_MS: wholeNumber(0, 40_000)
     .default(FLEET_TIMINGS.minimumStayMs)
@@ -81,7 +81,7 @@ export const schema = z.object({
     ),
   RUNNER_KUBERNETES: z
     .string()
-    .regex(/^(in-cluster|\/.+)$/, 'must be in-cluster, or the path of a kubeconfig from the root')
+    .regex(/^(in-cluster|\/.+)$/, 'must be in-cluster, or the absolute path of a kubeconfig')
     .optional()
     .describe(
       "Models may be [workloads of Kubernetes](models.md#workloads-of-kubernetes). `in-cluster`: as the service account of the runner's pod",
@@ -98,7 +98,7 @@ export type Config = z.output<typeof schema> & {
   /** Null: tracing is off. */
   readonly tracing: TracingSettings | null;
   readonly secretKeys: readonly Uint8Array[];
-  /** Whom models' processes run as, and their environment. */
+  /** The user that model processes run as, and their environment. */
   readonly modelUser: ModelUser;
   /** Null: models cannot be workloads of Kubernetes. */
   readonly kubernetes: KubernetesConfig | null;
@@ -131,12 +131,16 @@ function kubernetesOf(
 ): KubernetesConfig | null {
   if (access === undefined && names === undefined) return null;
   if (access === undefined)
-    throw new ConfigError([{ variable: 'RUNNER_KUBERNETES', reason: 'is missing: its namespaces are set' }]);
+    throw new ConfigError([
+      { variable: 'RUNNER_KUBERNETES', reason: 'is missing, although RUNNER_KUBERNETES_NAMESPACES is set' },
+    ]);
   if (names === undefined)
     throw new ConfigError([
       { variable: 'RUNNER_KUBERNETES_NAMESPACES', reason: 'is missing: RUNNER_KUBERNETES needs it' },
     ]);
   if (access === 'in-cluster' && !env.KUBERNETES_SERVICE_HOST)
-    throw new ConfigError([{ variable: 'RUNNER_KUBERNETES', reason: 'is in-cluster, but this is no pod' }]);
+    throw new ConfigError([
+      { variable: 'RUNNER_KUBERNETES', reason: 'is in-cluster, but the runner is not in a pod' },
+    ]);
   return { access, namespaces: new Set(names.split(',').map((name) => name.trim())) };
 }

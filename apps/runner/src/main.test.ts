@@ -131,7 +131,7 @@ describe('a runner that is killed', () => {
 });
 
 describe('a runner that is told to stop', () => {
-  it('is not ready first, and goes on leading for its delay', async () => {
+  it('is not ready first, and keeps leading for its delay', async () => {
     const model = await harness.publishProcess();
     const runner = await run({ SHUTDOWN_DELAY_MS: '3600000', RUNNER_STOP_MODELS_ON_EXIT: 'true' });
     await ready(runner);

@@ -1,11 +1,11 @@
 import { closeDb, createDb, explainPostgres, watchSchema } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { startTracing } from '@tidegate/tracing';
-import { readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { FLEET_TIMINGS } from './fleet/timings.ts';
 import { LEAD_TIMINGS } from './lead/lead.ts';
 import { ownName, ownProcess } from './lead/own-process.ts';
-import { startRunner } from './runner.ts';
+import { type RunnerOptions, startRunner } from './runner.ts';
 
 const MAX_DB_CONNECTIONS = 4;
 
@@ -26,32 +26,7 @@ runService(async (service) => {
   service.onShutdown('postgres', () => closeDb(db));
   const schema = watchSchema(db, logger);
 
-  const { drivers } = FLEET_TIMINGS;
-  const runner = startRunner({
-    host: config.RUNNER_HOST,
-    port: config.RUNNER_PORT,
-    trust: config.trust,
-    db,
-    candidate: { pool: config.RUNNER_POOL, holder: ownName(), process: ownProcess() },
-    leadTimings: LEAD_TIMINGS,
-    secretKeys: config.secretKeys,
-    stateDir: config.RUNNER_STATE_DIR,
-    modelHost: config.RUNNER_MODEL_HOST,
-    keepModelLogs: config.RUNNER_MODEL_LOGS,
-    modelUser: config.modelUser,
-    kubernetes: config.kubernetes,
-    stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
-    timings: {
-      ...FLEET_TIMINGS,
-      minimumStayMs: config.RUNNER_MINIMUM_STAY_MS,
-      drivers: { ...drivers, probeTimeoutMs: config.RUNNER_PROBE_TIMEOUT_MS },
-    },
-    nowMs: Date.now,
-    random: Math.random,
-    logger,
-    metrics,
-    tracing,
-  });
+  const runner = startRunner(optionsOf(config, { db, logger, metrics, tracing }));
   service.onShutdown('runner', () => runner.close());
 
   const admin = await startAdmin({
@@ -69,3 +44,31 @@ runService(async (service) => {
     process.exit(1);
   });
 });
+
+function optionsOf(
+  config: Config,
+  parts: Pick<RunnerOptions, 'db' | 'logger' | 'metrics' | 'tracing'>,
+): RunnerOptions {
+  return {
+    ...parts,
+    host: config.RUNNER_HOST,
+    port: config.RUNNER_PORT,
+    trust: config.trust,
+    candidate: { pool: config.RUNNER_POOL, holder: ownName(), process: ownProcess() },
+    leadTimings: LEAD_TIMINGS,
+    secretKeys: config.secretKeys,
+    stateDir: config.RUNNER_STATE_DIR,
+    modelHost: config.RUNNER_MODEL_HOST,
+    keepModelLogs: config.RUNNER_MODEL_LOGS,
+    modelUser: config.modelUser,
+    kubernetes: config.kubernetes,
+    stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
+    timings: {
+      ...FLEET_TIMINGS,
+      minimumStayMs: config.RUNNER_MINIMUM_STAY_MS,
+      drivers: { ...FLEET_TIMINGS.drivers, probeTimeoutMs: config.RUNNER_PROBE_TIMEOUT_MS },
+    },
+    nowMs: Date.now,
+    random: Math.random,
+  };
+}

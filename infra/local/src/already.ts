@@ -20,8 +20,8 @@ export function refuseIfRunning(args: readonly string[], isAlive: (known: KnownP
     options: { 'data-dir': { type: 'string' } },
     strict: false,
   });
-  const wished = values['data-dir'];
-  const files = filesOf(dataDirOf(typeof wished === 'string' ? wished : undefined));
+  const given = values['data-dir'];
+  const files = filesOf(dataDirOf(typeof given === 'string' ? given : undefined));
   try {
     assertNotRunning(files, isAlive);
   } catch (error) {

@@ -19,7 +19,7 @@ const SCALABLE: readonly Scalable[] = ['gateway', 'limiter', 'metering', 'runner
 const MAX_SCALE = 32;
 const MAX_PORT = 65_535;
 
-export type Wish = Pick<StackOptions, 'fresh' | 'scale' | 'dataDir' | 'demo' | 'observe'> & {
+export type RequestedOptions = Pick<StackOptions, 'fresh' | 'scale' | 'dataDir' | 'demo' | 'observe'> & {
   readonly ports: { readonly gateway?: number; readonly console?: number };
 };
 
@@ -27,7 +27,7 @@ export type Wish = Pick<StackOptions, 'fresh' | 'scale' | 'dataDir' | 'demo' | '
  * Parses the arguments of `npm start`. Null: help.
  * @throws StackError that names the bad argument
  */
-export function parseArguments(args: readonly string[]): Wish | null {
+export function parseArguments(args: readonly string[]): RequestedOptions | null {
   const values = read(args);
   if (values.help) return null;
   const gateway = portOf('--gateway-port', values['gateway-port']);

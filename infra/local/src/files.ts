@@ -19,7 +19,7 @@ export interface Files {
   /** A Redis that was fetched for this machine. `--fresh` keeps it. */
   readonly tools: string;
   readonly runner: string;
-  /** The home of models' processes, if they run as another user. */
+  /** The home of model processes, if they run as another user. */
   readonly models: string;
   /** A link to what of the stack is elsewhere, for a models' user that cannot come here. */
   readonly elsewhere: string;
@@ -64,8 +64,8 @@ export function filesOf(dataDir: string): Files {
  * The data folder: the given one, else TIDEGATE_DATA_DIR (which `ctl` uses too), else `.local` in
  * the checkout.
  */
-export const dataDirOf = (wished: string | undefined, env: NodeJS.ProcessEnv = process.env): string =>
-  resolve(wished || env.TIDEGATE_DATA_DIR || join(ROOT, '.local'));
+export const dataDirOf = (given: string | undefined, env: NodeJS.ProcessEnv = process.env): string =>
+  resolve(given || env.TIDEGATE_DATA_DIR || join(ROOT, '.local'));
 
 /**
  * Creates the folder and what is missing above it. Not with mkdir's own `recursive`, which never

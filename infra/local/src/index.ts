@@ -1,5 +1,5 @@
 export { StackError } from './errors.ts';
 export type { ServiceInfo, StackInfo } from './info.ts';
+export type { ServiceName } from './instances.ts';
 export type { Scalable, StackOptions, StackReport } from './options.ts';
-export type { ServiceName } from './services.ts';
 export { type Stack, startStack } from './stack.ts';

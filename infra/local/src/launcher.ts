@@ -28,8 +28,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  * @throws StackError when the stack does not start
  */
 export async function launch(args: readonly string[], terminal: Terminal): Promise<number> {
-  const wish = parseArguments(args);
-  if (wish === null) {
+  const requested = parseArguments(args);
+  if (requested === null) {
     terminal.print(USAGE);
     return 0;
   }
@@ -43,8 +43,8 @@ export async function launch(args: readonly string[], terminal: Terminal): Promi
   let stack: Stack;
   try {
     stack = await startStack({
-      ...wish,
-      dataDir: dataDirOf(wish.dataDir),
+      ...requested,
+      dataDir: dataDirOf(requested.dataDir),
       signal,
       report: reportTo(terminal),
     });
@@ -60,7 +60,7 @@ export async function launch(args: readonly string[], terminal: Terminal): Promi
   });
   terminal.print();
   await terminal.phase('stopping', () => stack.stop());
-  terminal.print(`\n  Stopped. ${terminal.dim('The data is kept; npm start goes on with it.')}\n`);
+  terminal.print(`\n  Stopped. ${terminal.dim('The data is kept; npm start continues with it.')}\n`);
   return 0;
 }
 

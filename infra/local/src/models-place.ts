@@ -16,7 +16,7 @@ import { basename, dirname, join } from 'node:path';
 import { canExecute, canRead, UNPRIVILEGED } from '@tidegate/processes';
 import { type Files, removeFile, STANDIN } from './files.ts';
 
-/** Where models' processes find what they need. */
+/** Where model processes find what they need. */
 export interface ModelsPlace {
   /** Node, and the program of the stand-ins. */
   readonly node: string;
@@ -27,7 +27,7 @@ export interface ModelsPlace {
   readonly warning: string | null;
 }
 
-interface Wanted {
+interface ModelsPlaceOptions {
   readonly root: string;
   readonly files: Files;
   /** Whether stand-ins run as models. */
@@ -44,7 +44,12 @@ const PREFIX = 'tidegate-models-';
  * it can, and it gets its home there. Models never run as root, unless RUNNER_MODEL_USER says so.
  * `closeModelsPlace` removes the copies.
  */
-export function openModelsPlace({ root, files, demo, node = process.execPath }: Wanted): ModelsPlace {
+export function openModelsPlace({
+  root,
+  files,
+  demo,
+  node = process.execPath,
+}: ModelsPlaceOptions): ModelsPlace {
   const here = { node, standin: join(root, STANDIN), warning: null };
   closeModelsPlace(files);
   if (process.getuid?.() !== 0 || process.env.RUNNER_MODEL_USER) return { ...here, settings: {} };

@@ -1,4 +1,4 @@
-import type { InstanceName, ServiceName } from './services.ts';
+import type { InstanceName, ServiceName } from './instances.ts';
 
 export type Scalable = Exclude<ServiceName, 'console'>;
 

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { findOrUnpack, freePort, isFree } from '@tidegate/embedded';
 import { makeFolder, writeWhole } from './files.ts';
+import { adminAddress, type ServiceName } from './instances.ts';
 import { answersOk, type ProcessSpec } from './process/process.ts';
-import { adminAddress, inherited, type Layout, type ServiceName } from './services.ts';
+import { inherited, type Layout } from './services.ts';
 
 const PROGRAM = { name: 'prometheus', package: 'prometheus' };
 const USUAL_PORT = 9_090;

@@ -52,7 +52,7 @@ export class Members {
 
   /** @throws StackError when the stack is being stopped */
   assertWanted(): void {
-    if (this.#stopping) throw new StackError('The start was called off.');
+    if (this.#stopping) throw new StackError('The start was cancelled.');
   }
 
   get(name: string): Member {

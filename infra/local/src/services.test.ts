@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
 import { CALLER_NAMES } from '@tidegate/contracts';
 import { filesOf, ROOT } from './files.ts';
+import type { Instance } from './instances.ts';
 import type { Secrets } from './secrets.ts';
-import { environmentOf, type Instance, inherited, type Layout, servicesOf } from './services.ts';
+import { environmentOf, inherited, type Layout, servicesOf } from './services.ts';
 
 interface Variable {
   readonly name: string;

@@ -1,26 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseService } from '@tidegate/db';
-import { freePort } from '@tidegate/embedded';
-import { StackError } from './errors.ts';
 import type { Files } from './files.ts';
+import { gatewayUrl, HOST, type Instance, type ServiceName } from './instances.ts';
 import type { ModelsPlace } from './models-place.ts';
-import { claimPort } from './ports.ts';
 import type { Secrets } from './secrets.ts';
 import type { RedisUser } from './stores/redis-users.ts';
-
-export type ServiceName = 'runner' | 'limiter' | 'metering' | 'gateway' | 'console';
-
-/** A unique name in the stack: gateway, gateway-2, ... */
-export type InstanceName = ServiceName | `${ServiceName}-${number}`;
-
-/** One process of a service, and its ports. */
-export interface Instance {
-  readonly service: ServiceName;
-  readonly name: InstanceName;
-  readonly port: number;
-  readonly adminPort: number;
-}
 
 /** Everything that the services' variables are made from. */
 export interface Layout {
@@ -55,7 +40,6 @@ export interface ServiceKind {
   readonly stopTimeoutMs: number;
 }
 
-const HOST = '127.0.0.1';
 /** What collectors of traces ask for. */
 const TRACING_SECRETS = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'];
 /** The variables of all programs that hold a secret or a login. Each has a form with _FILE, too. */
@@ -191,60 +175,6 @@ const SERVICES: readonly ServiceKind[] = [
 /** The services whose program is in this checkout. */
 export const servicesOf = (root: string): readonly ServiceKind[] =>
   SERVICES.filter(({ name }) => existsSync(join(root, 'apps', name, 'package.json')));
-
-interface WishedPorts {
-  readonly gateway?: number;
-  readonly console?: number;
-}
-
-/**
- * Assigns ports to every instance.
- * @throws StackError when a wished port is taken or given twice
- */
-export async function planInstances(
-  kinds: readonly ServiceKind[],
-  scale: Readonly<Partial<Record<ServiceName, number>>>,
-  ports: WishedPorts,
-): Promise<Instance[]> {
-  const wishes = wishedPorts(kinds, scale, ports);
-  const instances: Instance[] = [];
-  for (const { service, name, wished } of wishes) {
-    const port =
-      wished === undefined
-        ? await freePort()
-        : await claimPort(wished, `the ${service}`, `--${service}-port`);
-    instances.push({ service, name, port, adminPort: await freePort() });
-  }
-  return instances;
-}
-
-/** Every instance with the port it must have, if any. Asks nothing of the machine. */
-function wishedPorts(
-  kinds: readonly ServiceKind[],
-  scale: Readonly<Partial<Record<ServiceName, number>>>,
-  ports: WishedPorts,
-) {
-  const owners = new Map<number, InstanceName>();
-  return kinds.flatMap(({ name: service }) =>
-    Array.from({ length: scale[service] ?? 1 }, (_, i) => {
-      const name: InstanceName = i === 0 ? service : `${service}-${i + 1}`;
-      const first = service === 'gateway' || service === 'console' ? ports[service] : undefined;
-      if (first === undefined) return { service, name, wished: undefined };
-      const wished = first + i;
-      const owner = owners.get(wished);
-      if (owner) throw new StackError(`${owner} and ${name} cannot both listen on port ${wished}.`);
-      owners.set(wished, name);
-      return { service, name, wished };
-    }),
-  );
-}
-
-export const gatewayUrl = ({ port }: Instance): string => `http://${HOST}:${port}/v1`;
-export const adminAddress = ({ adminPort }: Instance): string => `${HOST}:${adminPort}`;
-export const adminUrl = (instance: Instance, path: string): string =>
-  `http://${adminAddress(instance)}/${path}`;
-export const healthUrl = (instance: Instance): string => adminUrl(instance, 'healthz');
-export const metricsUrl = (instance: Instance): string => adminUrl(instance, 'metrics');
 
 /** The variables of one process: the common ones and its own. */
 export function environmentOf(kind: ServiceKind, instance: Instance, layout: Layout): Record<string, string> {

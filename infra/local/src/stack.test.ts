@@ -11,9 +11,10 @@ import { identify, isAlive, type KnownProcess, signal } from '@tidegate/processe
 import { createRedisConnection } from '@tidegate/redis';
 import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { filesOf } from './files.ts';
+import { planInstances } from './instances.ts';
 import { closeModelsPlace } from './models-place.ts';
 import type { StackOptions } from './options.ts';
-import { planInstances, servicesOf } from './services.ts';
+import { servicesOf } from './services.ts';
 import { type Stack, startStack } from './stack.ts';
 
 /**
@@ -103,7 +104,7 @@ const readInfo = (stack: Stack) => JSON.parse(readFileSync(join(stack.dataDir, '
 const processes = (stack: Stack) =>
   JSON.parse(readFileSync(join(stack.dataDir, 'processes.json'), 'utf8')) as KnownProcess[];
 
-/** Starts a process that leads its group, as models' processes do. It heeds SIGTERM as told. */
+/** Starts a process that leads its group, as model processes do. It heeds SIGTERM as told. */
 async function startModel(onTerm: string): Promise<KnownProcess> {
   const script = `process.on('SIGTERM', () => {${onTerm}}); setInterval(() => {}, 1000); console.log('up')`;
   const child = spawn(process.execPath, ['-e', script], { detached: true });
@@ -386,7 +387,7 @@ describe('the local stack', () => {
     expect(isAlive(known)).toBe(false);
   });
 
-  it('stops everything when a start is called off', async () => {
+  it('stops everything when a start is cancelled', async () => {
     const callOff = new AbortController();
     const started = startStack({
       root: checkout(),

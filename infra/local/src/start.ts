@@ -1,12 +1,14 @@
 import { join } from 'node:path';
-import { closeDb, createDb, type Db, loginUrl, makeLogins, migrate } from '@tidegate/db';
+import { closeDb, createDb, type Db, makeLogins, migrate } from '@tidegate/db';
+import type { Context } from './context.ts';
 import { planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
 import { demoModelsSettled, type SeededDemo, seedDemo } from './demo/seed.ts';
 import { StackError } from './errors.ts';
 import { type Files, makeFolder, ROOT, wipe, writeJson } from './files.ts';
 import type { CtlEnv, StackInfo } from './info.ts';
+import { adminUrl, gatewayUrl, healthUrl, type Instance, metricsUrl, planInstances } from './instances.ts';
 import { type ModelsPlace, openModelsPlace } from './models-place.ts';
-import type { StackOptions, StackReport } from './options.ts';
+import type { StackOptions } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
 import { endModels } from './process/models.ts';
 import { answersOk, type ProcessSpec, processOf } from './process/process.ts';
@@ -14,24 +16,9 @@ import { Supervised } from './process/supervised.ts';
 import { planPrometheus } from './prometheus.ts';
 import type { Members } from './running.ts';
 import { loadSecrets } from './secrets.ts';
-import {
-  addressesOf,
-  adminUrl,
-  anyOf,
-  environmentOf,
-  gatewayUrl,
-  healthUrl,
-  type Instance,
-  type Layout,
-  metricsUrl,
-  planInstances,
-  type ServiceKind,
-  type Stores,
-  servicesOf,
-} from './services.ts';
-import { checkDatabaseUrl, checkRedisUrl, type GivenStores, givenStores } from './stores/given.ts';
-import { redisUrlOf } from './stores/redis-users.ts';
-import { planPostgres, planRedis, type Store } from './stores/stores.ts';
+import { addressesOf, anyOf, environmentOf, type Layout, type ServiceKind, servicesOf } from './services.ts';
+import { givenStores } from './stores/given.ts';
+import { openStores } from './stores/open.ts';
 
 const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
 
@@ -43,15 +30,6 @@ export interface Started {
   readonly models: readonly string[];
   /** Where Prometheus is. Null: it was not asked for, or there is none. */
   readonly prometheus: string | null;
-}
-
-interface Context {
-  readonly files: Files;
-  readonly members: Members;
-  readonly options: StackOptions;
-  /** The stores that someone else runs. */
-  readonly given: GivenStores;
-  readonly phase: NonNullable<StackReport['phase']>;
 }
 
 /** Starts everything, stage by stage. Once a stage is added, `members` stops it. */
@@ -94,61 +72,6 @@ async function forget({ files, given, options }: Context): Promise<void> {
   // This deletes their records, too. Nobody would find them afterwards.
   await endModels(files, options.stopTimeoutMs);
   wipe(files);
-}
-
-/**
- * Opens both stores. Stores that someone else runs are checked first, and nothing is started if one
- * of them is unavailable.
- */
-async function openStores(context: Context): Promise<Stores> {
-  const { files, options, given } = context;
-  const { databaseUrl: database, redisUrl: redis } = given;
-  if (database) await checkGivenDatabase(context, database);
-  if (redis) await checkGivenRedis(context, redis);
-  const databaseUrl = database || (await openOwn(context, 'Postgres', 'embedded', planPostgres));
-  const { databasePasswords, redisPasswords } = loadSecrets(files);
-  const redisUrl =
-    redis ||
-    (await openOwn(context, 'Redis', 'append-only file', () =>
-      planRedis(files, redisPasswords, options.redisAppendfsync),
-    ));
-  return {
-    databaseUrl,
-    redisUrl,
-    databaseUrlFor: (service) =>
-      database ? databaseUrl : loginUrl(databaseUrl, service, databasePasswords[service]),
-    redisUrlFor: (service) => (redis ? redisUrl : redisUrlOf(redisUrl, service, redisPasswords)),
-  };
-}
-
-const checkGivenDatabase = ({ phase }: Context, url: string): Promise<void> =>
-  phase('Postgres', async (note) => {
-    note('of DATABASE_URL');
-    await checkDatabaseUrl(url);
-  });
-
-async function checkGivenRedis({ phase, options }: Context, url: string): Promise<void> {
-  const { warning } = await phase('Redis', (note) => {
-    note('of REDIS_URL');
-    return checkRedisUrl(url);
-  });
-  if (warning) options.report?.warned?.(warning);
-}
-
-function openOwn(
-  { files, members, phase }: Context,
-  title: string,
-  detail: string,
-  plan: (files: Files) => Promise<Store>,
-): Promise<string> {
-  return phase(title, async (note) => {
-    const store = await plan(files);
-    const supervised = new Supervised(store, members.events);
-    await members.addStage([supervised]);
-    await supervised.start();
-    note(detail);
-    return store.url;
-  });
 }
 
 function prepareDatabase(

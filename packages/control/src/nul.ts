@@ -1,6 +1,6 @@
 import type { Fault } from './result.ts';
 
-/** Postgres has this character in no text. */
+/** Postgres cannot store this character in text. */
 const NUL = '\u0000';
 
 /**

@@ -4,8 +4,8 @@ import type { Actor } from './access/access.ts';
 const NOT_ACCEPTED = new Set<unknown>([7, 16]);
 
 /**
- * Says that a call failed, as part of a sentence. Only operators are told why: it is for them to
- * mend.
+ * Says that a call failed, as part of a sentence. Only operators are told why, because only they
+ * can fix it.
  */
 export function unreached(service: 'limiter' | 'runner', error: unknown, { kind }: Actor): string {
   if (kind === 'user') return `the ${service} is not available right now`;

@@ -30,8 +30,8 @@ const STATES: readonly [prefix: string, means: string, todo?: string][] = [
   ['57014', 'Postgres took too long'],
   ['40', 'Another change was made at the same time', 'Try again.'],
   ['42501', 'The user in DATABASE_URL lacks the permission'],
-  ['42P01', 'The database is not that of this version', 'Apply the migrations.'],
-  ['42703', 'The database is not that of this version', 'Apply the migrations.'],
+  ['42P01', 'The database schema is from another release', 'Apply the migrations.'],
+  ['42703', 'The database schema is from another release', 'Apply the migrations.'],
   ['08', 'Postgres, or a pooler in front of it, refuses the connection'],
 ];
 

@@ -55,7 +55,7 @@ export const LIMITS = {
   keyRequestsAtOnce: { min: 1, max: 256, default: 4 },
   keysPerOrg: { notRevoked: 50, total: 1_000 },
 
-  /** From one address. Past this limit the address is blocked for `invalidKeyBlockMs`. */
+  /** From one address. The last of them starts a block of `invalidKeyBlockMs` (ADR 0005). */
   invalidKeyPerMinute: 20,
   invalidKeyBlockMs: MINUTE_MS,
 

@@ -38,7 +38,7 @@ const MAX_PORT = 65_535;
 /**
  * Reads redis://, redis+sentinel:// and redis+cluster:// URLs; rediss means TLS. The latter two
  * kinds take several addresses, separated by commas. The path of a Sentinel URL is the master's
- * name, and may go on with a database.
+ * name, and may continue with a database.
  * @throws RedisUrlError
  */
 export function parseRedisUrl(text: string): RedisTarget {

@@ -21,7 +21,7 @@ describe("the client's address", () => {
     [1, '[2001:db8::1]', '2001:db8::'],
     [1, '[2001:db8::1]:80', '2001:db8::'],
   ])(
-    'behind %i proxies that wrote "%s" is %s: what clients write is not believed',
+    'behind %i proxies that wrote "%s" is %s: what clients write is ignored',
     (proxies, forwarded, expected) => {
       expect(clientAddress(from('192.0.2.1', forwarded), proxies)).toBe(expected);
     },

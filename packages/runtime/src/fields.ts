@@ -129,6 +129,6 @@ export const serviceFields = (adminPort: number) => ({
   SHUTDOWN_DELAY_MS: wholeNumber(0, MAX_SHUTDOWN_DELAY_MS)
     .default(0)
     .describe(
-      'How long the service goes on serving after SIGTERM while it reports that it is not ready, so that callers notice first. In images 5000',
+      'How long the service keeps serving after SIGTERM while it reports that it is not ready, so that callers notice first. In images 5000',
     ),
 });

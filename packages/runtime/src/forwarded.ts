@@ -17,7 +17,7 @@ export function createProxyWarning(
     if (!due || !hasName(rawHeaders)) return;
     due = false;
     log.warn(
-      'X-Forwarded-For is not believed: if a proxy is in front of this service, set TRUSTED_PROXIES (the console sends the header, too, when someone tries a model)',
+      'X-Forwarded-For is ignored: if a proxy is in front of this service, set TRUSTED_PROXIES (the console sends the header, too, when someone tries a model)',
     );
   };
 }

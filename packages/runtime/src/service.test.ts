@@ -145,7 +145,7 @@ describe('a service', () => {
     expect((await ended()).code).toBe(0);
   });
 
-  it('reports not ready first and goes on with its work for as long as its delay', async () => {
+  it('reports not ready first and continues with its work for as long as its delay', async () => {
     const { child, printed, ended } = await run(`
       service.configure({ shutdownDelayMs: 300, shutdownTimeoutMs: 200 });
       service.stopping.addEventListener('abort', () => setTimeout(() => say('at work'), 200));
@@ -181,7 +181,7 @@ describe('a service', () => {
     expect((await ended()).code).toBe(1);
   });
 
-  it('goes on stopping after a step that fails, and exits 1', async () => {
+  it('continues to stop after a step that fails, and exits 1', async () => {
     const { child, printed, ended } = await run(`
       service.onShutdown('store', () => say('store closed'));
       service.onShutdown('server', () => { throw new Error('cannot close'); });

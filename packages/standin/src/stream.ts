@@ -58,7 +58,7 @@ export function* streamSteps(
 }
 
 /**
- * Breaks off. Only `[DONE]` follows an error event. After garbage the stream goes on. Every other
+ * Breaks off. Only `[DONE]` follows an error event. After garbage the stream continues. Every other
  * fault ends it.
  */
 function* breakOff(fault: Fault): Generator<Step> {

@@ -33,3 +33,4 @@ export {
 } from './redis.ts';
 export { totp } from './totp.ts';
 export * from './upstream.ts';
+export { untilOneWaitsForALock } from './waiting.ts';

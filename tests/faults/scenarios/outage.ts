@@ -32,7 +32,7 @@ export class Outage {
   }
 
   /**
-   * An outage of something that requests do not need. Requests go on, every known key is served,
+   * An outage of something that requests do not need. Requests continue, every known key is served,
    * and no valid key is called invalid.
    */
   async ofWhatIsNotNeeded(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {

@@ -90,7 +90,7 @@ export function AccountScreen({
           leadsTo="/sign-in"
         >
           <p>
-            The account of {email} is deleted for good. The audit trails of its organizations go on naming it,
+            The account of {email} is deleted for good. The audit trails of its organizations keep naming it,
             until their events are old enough to be deleted.
           </p>
         </TypedConfirm>

@@ -17,8 +17,8 @@ const SYSTEMS = [
   ['Linux', /\bLinux\b/],
 ] as const;
 
-type Known = readonly (readonly [string, RegExp])[];
-const nameIn = (known: Known, text: string) => known.find(([, mark]) => mark.test(text))?.[0];
+type KnownNames = readonly (readonly [string, RegExp])[];
+const nameIn = (known: KnownNames, text: string) => known.find(([, mark]) => mark.test(text))?.[0];
 
 /** The browser and system that a `User-Agent` header claims: "Firefox on Windows". */
 export function deviceOf(userAgent: string): string {

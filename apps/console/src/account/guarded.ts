@@ -5,7 +5,7 @@ import { asUser, callerAddress, type UserActor } from '../session/current.ts';
 import { tooManyAttempts } from '../session/words.ts';
 
 export const FAILED: Fault = {
-  message: 'That did not work now. Load the page again, then try once more.',
+  message: 'That did not work. Reload the page and try again.',
 };
 export const WRONG_PASSWORD: Fault = { field: 'password', message: 'This is not your password.' };
 

@@ -48,7 +48,7 @@ export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionVi
         action={signOutEverywhere}
         onDone={() => window.location.assign('/sign-in')}
       >
-        <p>All your sessions end, this one too, on every device. API keys go on working.</p>
+        <p>All your sessions end, this one too, on every device. API keys keep working.</p>
       </Confirm>
     </Panel>
   );

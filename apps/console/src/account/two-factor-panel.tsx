@@ -131,7 +131,7 @@ function Removal({ email, onClose }: AskingProps) {
       onDone={done}
       onClose={onClose}
     >
-      Your password alone lets you in then, and your passkeys are removed. Organizations that require
+      Your passkeys are removed, and your password alone is then enough to sign in. Organizations that require
       two-factor stay closed to you until you set it up again.
     </AskPassword>
   );

@@ -3,9 +3,9 @@ import { headers } from 'next/headers';
 import type { ReactNode } from 'react';
 import { NONCE_HEADER } from '../server/http/names.ts';
 import { FocusMemory } from '../ui/focus.ts';
-import { Notices } from '../ui/notices.tsx';
 import { THEME_SCRIPT } from '../ui/theme.ts';
 import { ThemeAgain } from '../ui/theme-again.tsx';
+import { Toasts } from '../ui/toasts.tsx';
 import { FONT_VARIABLES } from './font.ts';
 import { PRESSABLE } from './pressable.ts';
 import './globals.css';
@@ -38,7 +38,7 @@ export default async function RootLayout({ children }: { children: ReactNode }) 
       </head>
       <body className="min-h-dvh">
         {children}
-        <Notices />
+        <Toasts />
         <FocusMemory />
         <ThemeAgain />
       </body>

@@ -16,7 +16,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'model.start': 'Started model',
   'model.stop': 'Stopped model',
   'model.delete': 'Deleted model',
-  'model.reseal': 'Sealed anew the key for the servers of',
+  'model.reseal': 'Re-encrypted the key for the servers of',
   'pool.set': 'Changed the capacity of the pool',
   'member.add': 'Added member',
   'member.invite': 'Invited',
@@ -38,7 +38,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'account.addApp': 'Added an authenticator app to',
   'account.addPasskey': 'Added a passkey to',
   'account.removePasskey': 'Removed a passkey of',
-  'account.useBackupCode': 'Used a backup code of',
+  'account.useBackupCode': 'Used a recovery code of',
   'account.renewRecoveryCodes': 'Made new recovery codes for',
 };
 

@@ -37,7 +37,10 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
     'Compare the name with the API screen, and the models of the key with the Keys screen.',
   ),
   not_found: advise('The path does not exist.', 'Check the base URL. It ends in /v1.'),
-  method_not_allowed: advise('The path does not take this method.', 'POST completions, and GET models.'),
+  method_not_allowed: advise(
+    'The path does not take this method.',
+    'Use POST for completions and GET for models.',
+  ),
   request_timeout: advise(
     'The body did not arrive within 30 seconds.',
     'Check the network between the caller and the gateway, and send smaller bodies.',
@@ -48,7 +51,7 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   ),
   rate_limit_exceeded: advise(
     'A limit of the key, the plan or the service was reached for a moment.',
-    'Retry after the seconds in Retry-After. If it goes on, spread the requests, or raise the limits of the key or the plan.',
+    'Retry after the time given in Retry-After. If it continues, spread the requests, or raise the limits of the key or the plan.',
   ),
   quota_exceeded: advise(
     "The plan's requests or tokens of this month are used up, or what is left is less than one reservation.",
@@ -56,15 +59,15 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   ),
   internal_error: advise(
     'The gateway could not handle the request.',
-    'Retry. If it goes on, the operator finds the reason in the logs under the request id.',
+    'Retry. If it continues, the operator finds the reason in the logs under the request id.',
   ),
   upstream_error: advise(
-    'The model failed: no answer in time, an answer that is no answer, or a stream that broke off.',
-    "Retry. If it goes on, look at the model's server: its log, its memory, its load.",
+    'The model failed: no answer in time, an answer that cannot be read, or a stream that broke off.',
+    "Retry. If it continues, look at the model's server: its log, its memory, its load.",
   ),
   model_starting: advise(
     'The model was still starting.',
-    'Retry after Retry-After. If callers cannot wait, make the model always on.',
+    'Retry after the time given in Retry-After. If callers cannot wait, make the model always on.',
   ),
   model_unavailable: advise(
     'The model is stopped, could not be started, or cannot be reached.',
@@ -84,11 +87,11 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   ),
   gateway_lost: advise(
     'The gateway died while it served the request.',
-    'Retry. If it goes on, the operator should look at the memory and the log of the gateways.',
+    'Retry. If it continues, the operator should look at the memory and the log of the gateways.',
   ),
   lease_lost: advise(
     'The gateway had no contact with a limiter for so long that its requests were ended.',
-    'Retry. If it goes on, the operator should look at the limiters and at Redis.',
+    'Retry. If it continues, the operator should look at the limiters and at Redis.',
   ),
   org_deleted: advise('The organization was deleted while the request ran.', 'Nothing is left to do.'),
 };

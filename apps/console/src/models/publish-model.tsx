@@ -8,7 +8,7 @@ import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { checkModel, publishModel } from './actions.ts';
-import { CheckResult } from './check-result.tsx';
+import { CheckResult, isUncheckable, sentencesOf } from './check-result.tsx';
 import { checkOf, connectionOf, filledIn, inputOf, NOTHING_YET, type Publication } from './publication.ts';
 
 const FIELDS = ['name', 'kind', 'contextTokens', 'urls', 'upstreamModel', 'upstreamKey'];
@@ -49,7 +49,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
     if (found && !found.ok) return setChecked({ found, before: true });
     const published = await publishing.act(() => publishModel(inputOf(org, typed)));
     if (!published) return;
-    const reached = found ? ` ${found.told.map(({ text }) => text).join(' ')}` : '';
+    const reached = found ? ` ${sentencesOf(found)}` : '';
     if (published.runnerTold) toast.success(`“${published.name}” is published.${reached}`);
     else
       toast.warning(
@@ -57,8 +57,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
       );
     onClose();
   };
-  const uncheckable = ['unavailable', 'limit_reached'].includes(publishing.refusal?.code ?? '');
-  const overrule = checked?.before === true || uncheckable;
+  const overrule = checked?.before === true || isUncheckable(publishing.refusal);
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     testing.clear();
@@ -92,7 +91,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
             <Button variant="secondary" size="sm" onPress={test} isPending={testing.pending}>
               Test the connection
             </Button>
-            <CheckResult check={checked?.found ?? null} mayOverrule={checked?.before === true} />
+            <CheckResult check={checked?.found ?? null} anyway={checked?.before ? 'publish' : null} />
           </div>
           {models.length > 1 && served ? (
             <Choice
@@ -129,7 +128,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
               type="number"
               value={typed.contextTokens}
               onChange={(contextTokens) => set({ contextTokens })}
-              hint="Tokens it serves. Each request reserves as many."
+              hint="The most tokens of a request and its answer. Each request reserves this many."
             />
           </div>
           <Field
@@ -137,7 +136,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
             name="upstreamModel"
             value={typed.upstreamModel}
             onChange={(upstreamModel) => set({ upstreamModel })}
-            hint="If they know it by another one."
+            hint="If the servers use a different name."
           />
           <p className="text-[0.8125rem] leading-5 text-muted">
             Models that Tidegate starts itself and puts to sleep are published by an operator of this

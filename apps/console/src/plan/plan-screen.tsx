@@ -8,7 +8,7 @@ import { whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { TypedConfirm } from '../ui/typed-confirm.tsx';
 import { MonthNote, Quota } from '../usage/month-panel.tsx';
-import { QuotaNotices } from '../usage/quota-notices.tsx';
+import { QuotaBanners } from '../usage/quota-banners.tsx';
 import { deleteOrg, setPlan } from './actions.ts';
 import { quotasOf } from './quotas.ts';
 
@@ -40,10 +40,10 @@ export function PlanScreen({ org, mayChange, limits, plans, month, nowMs, keysIn
         lead="Limits of the whole organization, shared by all its keys. Months are calendar months in UTC."
       />
       <div className="space-y-6">
-        <QuotaNotices month={month} nowMs={nowMs}>
+        <QuotaBanners month={month} nowMs={nowMs}>
           {mayChange ? 'Change to a larger plan here' : 'Ask an owner to change to a larger plan'}, or send
           fewer requests until then.
-        </QuotaNotices>
+        </QuotaBanners>
         {current ? <Use plan={current} month={month} keysInUse={keysInUse} /> : null}
         <ul className="grid gap-4 md:grid-cols-3" aria-label="Plans">
           {plans.map((plan) => (

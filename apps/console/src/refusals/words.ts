@@ -97,17 +97,17 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
     busy: say(
       'Service at capacity',
       'The gateway had as much to do as it can take.',
-      'Retry after Retry-After. If it goes on, the operator should add gateways.',
+      'Retry after the time given in Retry-After. If it continues, the operator should add gateways.',
     ),
     recovering: say(
       'Limits restored after a loss',
       "The service had lost the organization's live counts, and admits nothing for a minute while it restores them.",
-      'Retry after Retry-After. If it happens again, the operator should look at Redis.',
+      'Retry after the time given in Retry-After. If it happens again, the operator should look at Redis.',
     ),
     unknown: say(
       'Another limit',
       'A limit refused that this gateway does not know yet.',
-      'Retry after Retry-After. The operator should bring all services to one release.',
+      'Retry after the time given in Retry-After. The operator should bring all services to one release.',
     ),
   };
 }

@@ -81,7 +81,7 @@ export async function signOutEverywhere(): Promise<Result<null>> {
   return { ok: true, value: null };
 }
 
-const WRONG_PASSWORD: Fault = {
+const WRONG_CURRENT: Fault = {
   field: 'current',
   message: 'This is not your current password. Enter the one you sign in with.',
 };
@@ -104,10 +104,10 @@ export async function changePassword(current: string, next: string): Promise<Res
       : await weakPassword(next, { email: user.actor.email }, 'next');
   if (fault) {
     const isRight = await accounts.isPassword(current, own);
-    return isRight ? refuseInput(fault) : refuseInput(WRONG_PASSWORD, fault);
+    return isRight ? refuseInput(fault) : refuseInput(WRONG_CURRENT, fault);
   }
   const result = await accounts.changePassword({ current, next, headers: own });
-  if (result.outcome === 'wrong') return refuseInput(WRONG_PASSWORD);
+  if (result.outcome === 'wrong') return refuseInput(WRONG_CURRENT);
   if (result.outcome === 'failed')
     return refuseInput({ message: 'The password could not be changed now. Try again later.' });
   await services().recordAccount({

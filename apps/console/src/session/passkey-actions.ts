@@ -28,7 +28,7 @@ export async function passkeyChallenge(): Promise<Result<PublicKeyCredentialRequ
   return { ok: true, value: options };
 }
 
-/** @returns the path to go on to */
+/** @returns the path to continue to */
 export async function signInWithPasskey(
   answer: AuthenticationResponseJSON,
   next: string,

@@ -1,6 +1,6 @@
 import type { Actor, AttentionView } from '@tidegate/control';
 import { services } from '../server/services.ts';
-import { noticesOf } from '../usage/forecast.ts';
+import { bannersOf } from '../usage/forecast.ts';
 
 /** What is wrong now, in a sentence, by the path of the screen that says more. */
 export type Attention = Readonly<Partial<Record<string, string>>>;
@@ -20,7 +20,7 @@ export function sentencesOf(view: AttentionView, nowMs: number): Attention {
   const found = {
     api: failed(view.failedModels),
     requests: failing(view),
-    usage: noticesOf(view.month, nowMs)[0]?.text ?? null,
+    usage: bannersOf(view.month, nowMs)[0]?.text ?? null,
   };
   return Object.fromEntries(
     Object.entries(found).flatMap(([path, text]) => (text === null ? [] : [[path, text]])),

@@ -45,7 +45,7 @@ export function StartScreen(props: StartScreenProps) {
     <>
       <PageHeader
         title="Get started"
-        lead="Three steps to the first answer. Each is ticked by itself when it has happened."
+        lead="Three steps to the first answer. Each is ticked off automatically once it is done."
       />
       <ol className="space-y-4" aria-label="First steps">
         <StepCard number={1} step={steps.model} title="Publish a model">
@@ -106,7 +106,7 @@ export function StartScreen(props: StartScreenProps) {
 
 function ScreenLink({ org, screen, name }: { org: string; screen: string; name: string }) {
   return (
-    <Link href={`/o/${org}/${screen}`} className="font-medium text-accent underline underline-offset-4">
+    <Link href={`/o/${org}/${screen}`} className="inline-link">
       {name}
     </Link>
   );

@@ -1,9 +1,8 @@
-import { ERRORS, errorBody } from '@tidegate/contracts';
+import { BEARER, ERRORS, errorBody } from '@tidegate/contracts';
 import type { Actor, Control } from '@tidegate/control';
 import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
 
 const PASSED_BACK = ['content-type', 'retry-after', 'x-request-id', 'x-should-retry'];
-const BEARER = /^bearer +(\S+)$/i;
 
 export interface TryDeps {
   readonly control: Pick<Control, 'tryKey'>;

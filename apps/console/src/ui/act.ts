@@ -6,7 +6,7 @@ import { useCallback, useState } from 'react';
 
 const UNREACHABLE: ControlRefusal = {
   code: 'unavailable',
-  message: 'The console could not be reached, or failed. Nothing may have changed: look, then try again.',
+  message: 'The console failed or could not be reached. Check whether anything changed, then try again.',
 };
 
 /**

@@ -1,5 +1,6 @@
 'use client';
 
+import { HOUR_MS } from '@tidegate/limits';
 import { useEffect, useState } from 'react';
 import { ago } from './relative.ts';
 import { useNow } from './use-now.ts';
@@ -39,8 +40,6 @@ export function Time({ iso, exact = false }: TimeProps) {
     </time>
   );
 }
-
-const HOUR_MS = 3_600_000;
 
 /** Something within the hour that begins then. */
 export function HourOf({ iso }: { iso: string }) {

@@ -1,5 +1,5 @@
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS } from '@tidegate/limits';
+
 const MINUTES = 'YYYY-MM-DDTHH:MM'.length;
 
 /** Which usage to show, by ids. Empty: of every key, of every model. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { UsageMonth } from '@tidegate/control';
+import { DAY_MS } from '@tidegate/limits';
 import fc from 'fast-check';
-import { forecastsOf, noticesOf, usedUpAt } from './forecast.ts';
+import { bannersOf, forecastsOf, usedUpAt } from './forecast.ts';
 
-const DAY_MS = 86_400_000;
 const startMs = Date.UTC(2026, 10, 1);
 const endMs = Date.UTC(2026, 11, 1);
 const CAP_MAX = 1_000_000_000;
@@ -73,7 +73,7 @@ describe('what users are told of the month', () => {
   });
 
   it('warns from 80 % on, urgently from 95 %, of each quota by itself and of the organization', () => {
-    const kinds = (month: UsageMonth) => noticesOf(month, NOW_MS).map(({ name, kind }) => [name, kind]);
+    const kinds = (month: UsageMonth) => bannersOf(month, NOW_MS).map(({ name, kind }) => [name, kind]);
     expect(kinds(monthOf(79, 799))).toEqual([]);
     expect(kinds(monthOf(80, 799))).toEqual([['requests', 'warning']]);
     expect(kinds(monthOf(94, 700, 100))).toEqual([
@@ -81,10 +81,10 @@ describe('what users are told of the month', () => {
       ['tokens', 'warning'],
     ]);
     expect(kinds(monthOf(0, 950))).toEqual([['tokens', 'danger']]);
-    expect(noticesOf(monthOf(95, 0), NOW_MS)[0]?.text).toBe(
+    expect(bannersOf(monthOf(95, 0), NOW_MS)[0]?.text).toBe(
       "95% of the whole organization's requests for the month are used. At this pace the month's requests are used up on 22 Nov. A request beyond the last is refused until 1 Dec.",
     );
-    expect(noticesOf(monthOf(0, 990, 20), NOW_MS)[0]?.text).toBe(
+    expect(bannersOf(monthOf(0, 990, 20), NOW_MS)[0]?.text).toBe(
       "100% of the whole organization's tokens for the month are used or reserved. A request that needs more than is left is refused until 1 Dec.",
     );
   });

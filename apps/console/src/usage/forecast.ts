@@ -1,6 +1,6 @@
 import type { UsageMonth } from '@tidegate/control';
+import { DAY_MS } from '@tidegate/limits';
 
-const DAY_MS = 86_400_000;
 const DATE = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
 
 /** A share of a quota, from 0 to 1, from which users are told; and one where it is urgent. */
@@ -15,8 +15,8 @@ export interface MonthSoFar {
 }
 
 /**
- * When a quota is used up if it goes on as it has since the month began, in Unix ms, and not before
- * now. `lasts`: not before the month ends. Null: too early to tell, or nothing is used.
+ * When a quota is used up if it continues as it has since the month began, in Unix ms, and not
+ * before now. `lasts`: not before the month ends. Null: too early to tell, or nothing is used.
  */
 export function usedUpAt(
   used: number,
@@ -31,14 +31,14 @@ export function usedUpAt(
   return atMs < endMs ? Math.max(atMs, nowMs) : 'lasts';
 }
 
-export interface QuotaUse {
+export interface MonthQuota {
   readonly name: 'requests' | 'tokens';
   readonly used: number;
   readonly cap: number;
 }
 
 /** The month's quotas. Those tokens count as used that open requests have reserved. */
-const quotasOf = ({ requests, requestsCap, tokens }: UsageMonth): readonly QuotaUse[] => [
+const quotasOf = ({ requests, requestsCap, tokens }: UsageMonth): readonly MonthQuota[] => [
   { name: 'requests', used: requests, cap: requestsCap },
   { name: 'tokens', used: tokens.charged + tokens.reserved, cap: tokens.cap },
 ];
@@ -50,7 +50,7 @@ const spanOf = ({ month, resetsAt }: UsageMonth, nowMs: number): MonthSoFar => (
 });
 
 /** What to expect of each quota until the month ends, as a sentence. */
-export function forecastsOf(month: UsageMonth, nowMs: number): Readonly<Record<QuotaUse['name'], string>> {
+export function forecastsOf(month: UsageMonth, nowMs: number): Readonly<Record<MonthQuota['name'], string>> {
   const sentences = quotasOf(month).map(({ name, used, cap }) => [
     name,
     sentenceOf(name, used >= cap, usedUpAt(used, cap, spanOf(month, nowMs))),
@@ -65,18 +65,18 @@ function sentenceOf(name: string, isFull: boolean, atMs: number | 'lasts' | null
   return `At this pace the month's ${name} are used up on ${DATE.format(atMs)}.`;
 }
 
-export interface QuotaNotice {
-  readonly name: QuotaUse['name'];
+export interface QuotaBanner {
+  readonly name: MonthQuota['name'];
   readonly kind: 'warning' | 'danger';
   /** How much is used and what follows. */
   readonly text: string;
 }
 
 /** The quotas of which little or nothing is left, as the organization's users are told. */
-export function noticesOf(month: UsageMonth, nowMs: number): readonly QuotaNotice[] {
+export function bannersOf(month: UsageMonth, nowMs: number): readonly QuotaBanner[] {
   const forecasts = forecastsOf(month, nowMs);
   const until = DATE.format(Date.parse(month.resetsAt));
-  return quotasOf(month).flatMap(({ name, used, cap }): QuotaNotice[] => {
+  return quotasOf(month).flatMap(({ name, used, cap }): QuotaBanner[] => {
     const share = cap <= 0 ? 1 : used / cap;
     if (share < TOLD_FROM) return [];
     const kind = share < URGENT_FROM ? 'warning' : 'danger';

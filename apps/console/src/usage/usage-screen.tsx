@@ -9,7 +9,7 @@ import { Filters } from './filters.tsx';
 import { ModelsTable } from './models-table.tsx';
 import { MonthPanel } from './month-panel.tsx';
 import type { Options } from './options.ts';
-import { QuotaNotices } from './quota-notices.tsx';
+import { QuotaBanners } from './quota-banners.tsx';
 import { RowsTable } from './rows-table.tsx';
 import { Totals } from './totals.tsx';
 import { UsageChart } from './usage-chart.tsx';
@@ -58,13 +58,13 @@ export function UsageScreen(props: UsageScreenProps) {
         }
       />
       <div className="space-y-6">
-        <QuotaNotices month={usage.month} nowMs={nowMs}>
+        <QuotaBanners month={usage.month} nowMs={nowMs}>
           {mayChangePlan ? 'Change to' : 'Ask an owner to change to'} a larger{' '}
-          <Link href={`/o/${org}/plan`} className="font-medium text-accent underline underline-offset-4">
+          <Link href={`/o/${org}/plan`} className="inline-link">
             plan
           </Link>
           , or send fewer requests until then.
-        </QuotaNotices>
+        </QuotaBanners>
         <Filters {...props} />
         <Totals totals={usage.totals} />
         <Panel title={isHours ? 'Requests per hour' : 'Requests per day'}>

@@ -1,7 +1,7 @@
 import type { BootstrapView, Control, PlanView, Result, SetPlanInput } from '@tidegate/control';
 import { PLAN_LIMITS } from '@tidegate/limits';
 import type { Command } from 'commander';
-import { readWanted, type Wanted } from '../bootstrap-input.ts';
+import { type BootstrapSettings, readBootstrapSettings } from '../bootstrap-input.ts';
 import { CommandError, type Context, OPERATOR, show } from '../context.ts';
 import { flagsOf, secretOf } from './secret.ts';
 import { given } from './verb.ts';
@@ -41,7 +41,7 @@ export function addBootstrap(program: Command, context: Context): void {
   const [, stdin] = flagsOf(password);
   if (stdin) command.option(stdin.flags, `${password.help}: ${stdin.help}; otherwise BOOTSTRAP_PASSWORD`);
   command.action(async ({ file, passwordStdin, json = false }: Flags) => {
-    const { password: fromEnv, ...wanted } = readWanted(file, context.env());
+    const { password: fromEnv, ...wanted } = readBootstrapSettings(file, context.env());
     const secret = (await secretOf(context, password, undefined, passwordStdin)) ?? fromEnv;
     await show(context, { json, human }, (control) => bootstrap(control, wanted, secret));
   });
@@ -49,7 +49,7 @@ export function addBootstrap(program: Command, context: Context): void {
 
 async function bootstrap(
   control: Control,
-  { plans, organization, owner }: Wanted,
+  { plans, organization, owner }: BootstrapSettings,
   password: string | undefined,
 ): Promise<Result<Bootstrapped>> {
   const listed = await control.listPlans(OPERATOR);
@@ -67,7 +67,10 @@ async function bootstrap(
 }
 
 /** Whether the plan has each of the values. */
-function isInForce({ name, ...values }: Wanted['plans'][number], plans: readonly PlanView[]): boolean {
+function isInForce(
+  { name, ...values }: BootstrapSettings['plans'][number],
+  plans: readonly PlanView[],
+): boolean {
   const unknown = Object.keys(values).find((value) => !VALUES.includes(value));
   if (unknown !== undefined)
     throw new CommandError(

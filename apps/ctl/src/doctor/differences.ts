@@ -5,7 +5,7 @@ export interface Difference {
   readonly org: string;
   readonly period: string;
   readonly what: string;
-  /** It is mended without anybody's help, soon. */
+  /** It is soon repaired without anybody's help. */
   readonly settles?: boolean;
 }
 

@@ -322,14 +322,14 @@ describe('doctor', () => {
     connection.disconnect();
   });
 
-  it('goes on with the rest when Redis cannot be reached', async () => {
+  it('continues with the rest when Redis cannot be reached', async () => {
     const { status, out } = await ctl(['doctor', '--json'], { ...env, REDIS_URL: 'redis://127.0.0.1:1' });
     const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
     expect([status, wrong.map(({ check }) => check)]).toEqual([1, ['ledgers', 'queue']]);
     expect(wrong[0]?.found).toContain('cannot be looked at: ');
   });
 
-  it('goes on with the rest when Redis takes connections and says nothing', async () => {
+  it('continues with the rest when Redis takes connections and says nothing', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');

@@ -1,5 +1,5 @@
 import type { Db } from '@tidegate/db';
-import type { LiveOrg, LiveState } from './live-state.ts';
+import type { LiveOrg, LiveStateReader } from './live-state.ts';
 import { type Finding, fine, some, wrong } from './report.ts';
 
 /** Metering writes within a second, and the limiter publishes again after 30 s. */
@@ -15,7 +15,7 @@ const NOTHING: Settled = { requests: 0, charged: 0 };
 
 export interface LedgerDeps {
   readonly db: Db;
-  readonly live: LiveState;
+  readonly live: LiveStateReader;
   /** YYYY-MM */
   readonly month: string;
 }
@@ -105,7 +105,7 @@ const outboxFinding = (old: readonly string[], waiting: number): Finding =>
         'Metering does not write or cannot confirm. See its /readyz and its log. Nothing is lost meanwhile, and Postgres gets them when it works again.',
       );
 
-function leaseFinding(instances: Awaited<ReturnType<LiveState['instances']>>): Finding {
+function leaseFinding(instances: Awaited<ReturnType<LiveStateReader['instances']>>): Finding {
   const dead = instances.filter(({ silentMs }) => silentMs > DEAD_MS);
   if (dead.length === 0) return fine('gateway leases', `${instances.length} gateways have a lease`);
   return wrong(

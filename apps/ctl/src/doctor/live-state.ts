@@ -18,7 +18,7 @@ export interface Silent {
 }
 
 /** Reads the limiter's state in Redis, with the rights of ctl: it can change nothing there. */
-export interface LiveState {
+export interface LiveStateReader {
   org(orgId: string, month: string): Promise<LiveOrg>;
   /** Gateway instances, and how long ago each gave its last sign of life. */
   instances(): Promise<readonly Silent[]>;
@@ -32,7 +32,7 @@ export interface LiveState {
 /** More instances are left out. */
 const MAX_INSTANCES = 1_000;
 
-export function openLiveState(redisUrl: string, prefix: string): LiveState {
+export function openLiveState(redisUrl: string, prefix: string): LiveStateReader {
   const link = connectRedis(redisUrl);
   const { client } = link;
   const nowMs = async () => {

@@ -10,7 +10,7 @@ export function schemaFinding(missing: readonly string[]): Finding {
 export function queueFinding({ waiting, active, delayed, dead }: QueueStatus): Finding {
   const found = `${waiting + active} batches of settlements under way, ${delayed} to be tried again, ${dead} dead`;
   if (dead === 0) return fine('queue', found);
-  return wrong('queue', found, 'See why with `ctl queue dead`, mend the cause, then `ctl queue replay`.');
+  return wrong('queue', found, 'See why with `ctl queue dead`, fix the cause, then `ctl queue replay`.');
 }
 
 /** Whether each pool that has models has a leader. Times are those of Postgres' clock. */

@@ -60,9 +60,9 @@ export async function authenticate(deps: AuthDeps, { request, facts }: Exchange)
 }
 
 /**
- * The refusal of a request that the limiter has not heard of. From the first request after its
- * revocation on, a key gets 401, whatever else that request gets wrong. So a refusal that relies on
- * a cached principal asks the limiter first.
+ * The refusal of a request that never reached the limiter. A revoked key must get 401 from its next
+ * request on, even if that request is also invalid. So if the principal came from the cache, this
+ * checks the key with the limiter first.
  */
 export async function refuseUnadmitted(
   deps: AuthDeps,
@@ -76,7 +76,10 @@ export async function refuseUnadmitted(
   return isInvalid ? countInvalidKey(deps, request) : refusal;
 }
 
-/** The limiter was asked already, or nothing more is asked while something is in trouble. */
+/**
+ * Whether the key need not be checked: the limiter has just decided, or the gateway is overloaded
+ * or failing, or it refuses the whole address.
+ */
 const isCertain = ({ code, cause }: Refusal): boolean =>
   ['invalid_api_key', 'plan_upgrade_required', 'internal_error'].includes(code) ||
   cause === 'busy' ||

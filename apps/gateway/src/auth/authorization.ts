@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { type ParsedApiKey, parseApiKey } from '@tidegate/contracts';
+import { BEARER, type ParsedApiKey, parseApiKey } from '@tidegate/contracts';
 
-const BEARER = /^bearer +(\S+)$/i;
 const NAME = 'authorization';
 
 /**

@@ -77,8 +77,8 @@ export class Principals {
 
   /**
    * Asks for the current principal, whatever is cached. For each key one question is under way at a
-   * time. Callers who come meanwhile share the next one, so that none gets an answer to a question
-   * from before its call.
+   * time. Callers who come meanwhile share the next one, so that none gets an answer that was
+   * requested before it called.
    */
   check(key: ParsedApiKey): Promise<PrincipalOrRefusal> {
     const id = key.hash.toString('latin1');

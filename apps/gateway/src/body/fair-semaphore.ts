@@ -5,11 +5,11 @@
 const WAITING_ORG_SHARE = 1 / 4;
 
 export interface FairSemaphoreOptions {
-  /** How many callers may hold the semaphore at once, each for another organization. */
+  /** How many callers may hold the semaphore at once, each of a different organization. */
   readonly permits: number;
   /** How many callers of all organizations may wait. */
   readonly maxWaiting: number;
-  /** Calls back once. By default a timer that keeps no process running. */
+  /** Calls back once. By default an unref'ed timer, which does not keep the process alive. */
   readonly after?: (callback: () => void, ms: number) => unknown;
 }
 
@@ -29,7 +29,7 @@ export class FairSemaphore {
   readonly #waiting = new Map<string, PermitWaiter[]>();
   /** Organizations that hold a permit. */
   readonly #holding = new Set<string>();
-  /** How many rests of an organization are not over. */
+  /** The number of unfinished rests of each organization. */
   readonly #resting = new Map<string, number>();
   #waitingCount = 0;
   #closed = false;

@@ -1,5 +1,5 @@
 const PERIOD_MS = 1_000;
-/** What one organization's long bodies may take of a thread in a period. */
+/** The time that one organization's long bodies may take on this thread per period. */
 const BUDGET_MS = 20;
 /**
  * Bounds what one body counts, because a pause of the process may have been measured too. The worst

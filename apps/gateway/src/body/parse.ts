@@ -34,15 +34,15 @@ export interface ParserOptions {
 
 export interface Parser {
   /**
-   * Steps 5 and 6. The memory of a body may move to a worker, so the caller must not use the body
-   * afterwards. Organizations take turns, both on this thread and on the workers. An organization
-   * gets at most a third of one worker's time, or an eleventh while its bodies are refused. Rejects
-   * only if a worker dies or the parser is closed.
+   * Parses and validates a body (steps 5 and 6 of the pipeline). The memory of the body may move to
+   * a worker, so the caller must not use it afterwards. Organizations take turns, both on this
+   * thread and on the workers. An organization gets at most a third of one worker's time, or an
+   * eleventh while its bodies are refused. Rejects only if a worker dies or the parser is closed.
    */
   parse(body: Body, orgId: string): Promise<CompletionRequest | Refusal>;
   /**
-   * Tells that a later step refused what `parse` returned. Its organization then gets as little of
-   * a worker's time as for bodies that `parse` refuses.
+   * Must be called when a later step refuses a request that `parse` returned. If a worker parsed
+   * it, the organization then rests as long as after a body that `parse` refuses.
    */
   refused(request: CompletionRequest, orgId: string): void;
   /** Ends the threads. Bodies that are waiting or being parsed reject. */

@@ -34,9 +34,9 @@ export interface ReadBodyOptions {
 }
 
 /**
- * A request's body as it arrived. Small pieces are merged. Large ones are kept apart: joining them
- * here would leave the garbage of large bodies to this thread. Those of a large body have left this
- * thread's heap, and whoever gets them discards them in the end.
+ * A request's body as it arrived. Small pieces are merged. Large pieces are kept as they arrived,
+ * because joining them would create garbage on this thread. The pieces of a large body have left
+ * this thread's heap, and their owner must call `discard`.
  */
 export interface Body {
   readonly pieces: readonly Buffer[] | MovedPieces;
@@ -193,7 +193,7 @@ const HUNG_UP: Aborted = { kind: 'aborted', reason: 'client_closed' };
 
 const ENCODED = newRefusal({
   code: 'invalid_request',
-  message: 'Content-Encoding must be absent or identity: the body is taken uncompressed.',
+  message: 'Content-Encoding must be absent or identity: compressed bodies are not accepted.',
 });
 
 const tooLarge = (maxBytes: number): Refusal =>

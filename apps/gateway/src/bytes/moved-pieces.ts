@@ -2,8 +2,8 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:wor
 
 /*
  * V8 counts the memory of buffers. When there are 64 MB more of them than after its last full
- * collection, it begins another one. Until that one ends, whoever allocates a buffer marks the heap
- * for 5 to 10 ms. V8 stops counting memory that has moved to a message.
+ * collection, it begins another one. Until that collection ends, every thread that allocates a
+ * buffer spends 5 to 10 ms marking the heap. V8 stops counting memory that has moved to a message.
  */
 
 /**

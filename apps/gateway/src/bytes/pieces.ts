@@ -26,7 +26,7 @@ export class Pieces {
     this.#gather(piece, 0);
   }
 
-  /** Returns the large pieces so far, and forgets them but for their bytes. */
+  /** Removes and returns the large pieces so far. `bytes` still counts them. */
   takeLarge(): Buffer[] {
     const pieces = this.#large;
     this.#large = [];

@@ -6,7 +6,10 @@ export class Activity {
   readonly #reporters: ActivityReporter[] = [];
   #total = 0;
 
-  /** For what one runner is told. `onUse` is called each time a request starts to use a model. */
+  /**
+   * Creates the reporter for one runner. `onUse` is called each time a request starts to use a
+   * model.
+   */
   reporter(onUse: () => void): ActivityReporter {
     const reporter = new ActivityReporter(this.#inFlight, onUse);
     this.#reporters.push(reporter);

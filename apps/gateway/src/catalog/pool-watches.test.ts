@@ -26,7 +26,7 @@ const list = async () => {
 };
 
 describe('a gateway of two pools', () => {
-  it('serves the models of both, and goes on with what it knows of one whose runner goes away', async () => {
+  it('serves the models of both, and continues with what it knows of one whose runner goes away', async () => {
     gpu = await new FakeRunner().start();
     harness = await startHarness({ pools: { gpu0: gpu.address } });
     await publish({ condition: 'CONDITION_RUNNING' });

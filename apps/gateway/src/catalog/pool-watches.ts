@@ -14,7 +14,8 @@ export class PoolWatches {
   }
 
   /**
-   * Whether every pool was asked for its models. A pool whose runner is away keeps nobody waiting.
+   * Whether the runner of every pool has sent its models, or could not be watched. So an
+   * unreachable runner does not keep the gateway from becoming ready.
    */
   get tried(): boolean {
     return this.#watches.every(({ tried }) => tried);

@@ -57,9 +57,11 @@ const FIRST_WEIGHT = 0.1;
  * replica: with weight `w` it never gets more in flight than `w` times what the others have.
  */
 export class Replicas {
-  /** Of a server, whichever models are called there. */
+  /** The state of each server, across all models that are called there. */
   readonly #states = new Map<string, ReplicaState>();
-  /** By model, too: another one at the same server may belong to someone else, and be well. */
+  /**
+   * By model as well: another model on the same server may belong to someone else, and be healthy.
+   */
   readonly #failing = new LRUCache<string, FailingState>({ max: MAX_STATES });
   readonly #nowMs: () => number;
   #rotation = 0;

@@ -22,7 +22,7 @@ export interface WakerOptions {
 
 /** Fewer than this are forwarded fast enough by a gateway that has just started. */
 const CROWD = 32;
-/** Requests for one model that go on in one turn of the event loop. */
+/** Requests for one model that continue in one turn of the event loop. */
 const RELEASED_A_TURN = 32;
 
 /** A request that needs a model. */
@@ -31,7 +31,7 @@ export interface Asker {
   readonly requestId: string;
   /** Undefined: it is not traced. */
   readonly traceparent?: string | undefined;
-  /** Monotonic time. Those that wait for one model go on in this order. */
+  /** Monotonic time. Those that wait for one model continue in this order. */
   readonly arrivedAtMs: number;
 }
 
@@ -41,7 +41,7 @@ type WakeAnswer = 'running' | 'failed' | 'unavailable';
 interface WakeWaiter {
   readonly endMs: number;
   readonly asker: Asker;
-  /** Has its outcome, or has it as soon as its turn comes. */
+  /** Whether its outcome is decided. It may still be waiting for its turn. */
   done: boolean;
   readonly onChange: (model: CatalogModel | null) => void;
 }

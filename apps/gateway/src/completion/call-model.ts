@@ -41,8 +41,8 @@ interface ModelCall {
 }
 
 /**
- * What is sent to the replicas of a catalog entry. Its key and the model's name there are meant for
- * no other entry's servers.
+ * What is sent to the replicas of a catalog entry. Its key and its upstream model name must never
+ * be sent to another entry's servers.
  */
 interface EntryCall {
   readonly model: CatalogModel;
@@ -131,7 +131,7 @@ async function callReplica(
   }
 }
 
-/** @param outcome null: a fault of ours */
+/** @param outcome null: the gateway itself failed */
 function endOf(outcome: CallOutcome | null): ReplicaResult {
   if (outcome === null) return 'unknown';
   if (isRefusal(outcome)) return outcome.code === 'upstream_error' ? 'failed' : 'unknown';

@@ -6,13 +6,13 @@ const MAX_PIPELINED = 64;
 const waiting = new WeakMap<Socket, number>();
 
 /**
- * Whether a request comes on a connection with too many unanswered ones, which this then ends. Node
- * begins all requests that it has read. Without a bound, 2 MB of them from one connection are a
- * single turn of the event loop, which takes seconds.
+ * Ends the connection if too many of its requests are unanswered. Returns whether it has ended:
+ * then the request must not be handled. Node begins all requests that it has read. Without a bound,
+ * 2 MB of them from one connection are a single turn of the event loop, which takes seconds.
  */
 export function rejectExcessPipelining({ socket }: IncomingMessage, response: ServerResponse): boolean {
   if (response.socket) return false;
-  // Node's parser goes on to the end of what was read.
+  // Node's parser continues to the end of what was read.
   if (socket.destroyed) return true;
   const count = (waiting.get(socket) ?? 0) + 1;
   waiting.set(socket, count);

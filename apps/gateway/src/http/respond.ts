@@ -13,12 +13,15 @@ const MAX_KEPT_BYTES = 64 * 1024;
 /** One for the process, because its main thread's time is what they share. */
 const unwantedBodies = new UnwantedBodies();
 /**
- * An organization's refusals of unwanted bodies leave this long after one another. Each closes its
- * connection, and the sender may follow with the next body at once: hundreds in a second, of which
- * the kernel takes megabytes each.
+ * The minimum time between two of an organization's refusals of unread bodies. Each closes its
+ * connection, and the sender may reconnect and send the next body at once: hundreds a second, with
+ * megabytes of each in kernel buffers.
  */
 const UNWANTED_REST_MS = 20;
-/** Beyond a quarter of these, an organization's refusals leave at once. */
+/**
+ * How many such refusals may wait, at most a quarter of them of one organization. Further ones are
+ * sent at once.
+ */
 const MAX_WAITING = 2_048;
 const unwantedTurns = new FairSemaphore({
   permits: Number.POSITIVE_INFINITY,

@@ -60,7 +60,7 @@ describe('a path that is not one of the two', () => {
   });
 });
 
-it('logs once that X-Forwarded-For is not believed, if no proxy is configured', async () => {
+it('logs once that X-Forwarded-For is ignored, if no proxy is configured', async () => {
   for (const path of ['/models', '/nowhere'])
     await fetch(harness.url + path, { headers: { 'x-forwarded-for': '192.0.2.1' } });
   expect(harness.logged.filter((line) => line.includes('set TRUSTED_PROXIES'))).toHaveLength(1);

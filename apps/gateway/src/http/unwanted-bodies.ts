@@ -11,9 +11,9 @@ const PAUSE_MS = 60;
 const READ_BYTES = 64 * 1024;
 
 /**
- * Reads bodies that nobody wants, and forgets them. All of them share one pace: a caller may send
- * many, and this thread's time is everyone's. They take turns. Whoever ends a connection ends the
- * reading.
+ * Reads and discards the bodies of requests that are answered without them. All of them share one
+ * pace: a caller may send many, and this thread's time is everyone's. They take turns. Whoever ends
+ * a connection ends the reading.
  */
 export class UnwantedBodies {
   readonly #after: (callback: () => void, ms: number) => unknown;
@@ -23,7 +23,7 @@ export class UnwantedBodies {
   #left = SLICE_BYTES;
   #nextIsDue = false;
 
-  /** @param after calls back once. By default a timer that keeps no process running. */
+  /** @param after calls back once. By default an unref'ed timer. */
   constructor(after: (callback: () => void, ms: number) => unknown = unrefTimer) {
     this.#after = after;
   }

@@ -369,7 +369,7 @@ describe('createImageFetcher', () => {
   ])('refuses a server that %s, in time [image.link.time]', async (_, handler) => {
     handlers['/slow'] = handler;
     expect(messageOf(await fetchAll([at('/slow')], { timeoutMs: 300 }))).toContain(
-      'did not download within 0.3 seconds',
+      'could not be downloaded within 0.3 seconds',
     );
   });
 
@@ -399,7 +399,7 @@ describe('createImageFetcher', () => {
     const resolve = (_: string, signal: AbortSignal): Promise<string[]> =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     expect(messageOf(await fetchAll([at('/cat.png')], { resolve, timeoutMs: 50 }))).toContain(
-      'did not download within',
+      'could not be downloaded within',
     );
   });
 

@@ -56,7 +56,7 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
         return await download(link.url, { ...options, resolve, maxBytes, claim }, limited);
       } catch (error) {
         if (!expired() || signal.aborted) throw error;
-        return { problem: `did not download within ${timeoutMs / 1_000} seconds` };
+        return { problem: `could not be downloaded within ${timeoutMs / 1_000} seconds` };
       }
     });
     return judged(link, got, claim);

@@ -16,7 +16,7 @@ interface LargeBody {
 }
 
 /**
- * Restores one grant. Its request may end in the meantime, so `isHeld` and `ended` report the state
+ * A grant to restore. Its request may end in the meantime, so `isHeld` and `ended` report the state
  * at the time of the call.
  */
 export interface LostGrant {

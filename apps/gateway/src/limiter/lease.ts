@@ -54,8 +54,8 @@ export class InstanceLease {
   });
 
   /**
-   * Processes the reply to a heartbeat. `again` means that the instance must still be registered,
-   * either as a new instance or once more.
+   * Processes the reply to a heartbeat. `again`: the instance is not registered, because it is a
+   * new one or live state was lost, and must send another heartbeat.
    */
   readonly accept = (reply: LimiterReply): 'up' | 'again' | 'failed' => {
     if (!reply.heartbeat) return 'failed';

@@ -51,7 +51,7 @@ const MAX_SETTLED_REMEMBERED = 30_000;
 
 /**
  * The gateway's view of the limiter. If the limiter cannot decide, the request is refused with
- * INTERNAL_ERROR. Anything it may have done nevertheless has been or will be taken back.
+ * INTERNAL_ERROR. Whatever it may have done all the same has been or will be undone.
  */
 export class RemoteLimiter {
   readonly #options: RemoteLimiterOptions;
@@ -188,8 +188,9 @@ export class RemoteLimiter {
   }
 
   /**
-   * Asks to reserve for an admission that nobody has, and ignores the refusal. Gateway and limiter
-   * run what they run for `reserve`. It changes nothing, and no decision is counted.
+   * Makes a reserve call for an admission that does not exist and ignores the refusal, so that
+   * gateway and limiter run the same code as for a real one. It changes nothing, and no decision is
+   * counted.
    */
   async rehearseReserve(): Promise<void> {
     const handle = this.admissionHandle(REHEARSAL, REHEARSAL);

@@ -37,7 +37,7 @@ export class ModelMeters {
   readonly #catalog: Catalog;
   readonly #maxModels: number;
   /**
-   * By organization and name. A model that takes the name of a deleted one goes on with its series.
+   * By organization and name. A model that takes the name of a deleted one continues its series.
    */
   readonly #named = new Map<string, { readonly model: CatalogModel; readonly meter: Meter }>();
   /** Most requests find their meter here, without a text being built. */

@@ -14,10 +14,10 @@ interface Chunk {
 }
 
 /**
- * Knows the events of a stream that differ only in their text, as most do. Parsing is most of the
- * cost of relaying. So the reader keeps what stands before and after the text of an event. If a
- * later event begins and ends the same way, and one JSON string is between, the event is the same
- * with another text.
+ * Recognizes, without parsing it, an event that differs from an earlier one only in its text, as
+ * most do. Parsing is most of the cost of relaying. So the reader keeps what stands before and
+ * after the text of an event. If a later event begins and ends the same way, and one JSON string is
+ * between, the event is the same with another text.
  */
 export class EventReader {
   #before = '';
@@ -30,7 +30,7 @@ export class EventReader {
    */
   textOf(data: string): string | null {
     const [start, end] = [this.#before.length, data.length - this.#after.length];
-    // Strings are compared by words, prefixes by characters.
+    // V8 compares strings of equal length word by word, but `startsWith` character by character.
     if (start === 0 || data.slice(0, start) !== this.#before || !data.startsWith(this.#after, end))
       return null;
     const json = data.slice(start, end);

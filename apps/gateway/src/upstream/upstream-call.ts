@@ -30,7 +30,7 @@ const isPlain = (encoding: unknown): boolean =>
  * leaves nothing running. The connection is closed unless the answer was read to its end.
  */
 export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
-  /** Rejects only if the fault is ours. */
+  /** Rejects only if the gateway itself failed. */
   readonly outcome: Promise<CallOutcome>;
   protected controller: Dispatcher.DispatchController | null = null;
   #resolve!: (outcome: CallOutcome) => void;

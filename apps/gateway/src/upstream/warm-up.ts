@@ -22,10 +22,10 @@ const HEAD = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-lengt
 const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
 
 /**
- * Runs many times what forwards a caller whose model wakes: it reserves, and calls a server of this
- * process over a new connection. So V8 has optimized that, here and in the limiter, by the time a
- * crowd of callers is forwarded. Nothing is admitted, counted or logged. Never rejects: without it,
- * the crowd is forwarded more slowly.
+ * Runs many times the path that forwards a waiting request: reserves, then calls a stub server in
+ * this process over a new connection. V8 has then optimized that path, here and in the limiter,
+ * before a crowd of requests is forwarded. Nothing is admitted, counted or logged. Never rejects:
+ * without it, the crowd is forwarded more slowly.
  *
  * @param reserve rehearses a reservation; never rejects
  * @param goOn false: no further call is begun

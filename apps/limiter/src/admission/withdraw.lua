@@ -1,5 +1,6 @@
 -- Takes an admission and its reservation back as if they had never been. If the admission is
--- unknown, it is refused should it arrive later. Idempotent.
+-- unknown here, its admit call may still be on the way: a marker refuses it when it arrives.
+-- Idempotent.
 --
 -- KEYS  1 fenced  2 org  3 key  4 key's window  5 org's window  6 open records of the instance
 --       7 withdrawn markers  8 month

@@ -3,6 +3,7 @@ import { SETTLEMENT_QUEUE, type SettlementBatch, settlementQueuePrefix } from '@
 import { closeDb, type Db } from '@tidegate/db';
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { callUnary } from '@tidegate/rpc';
+import { createMetrics } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Queue } from 'bullmq';
 import { anAdmitInput } from '../testing/admit-input.ts';
@@ -133,5 +134,22 @@ describe('settlements', () => {
     expect(await queued(key.orgId)).toHaveLength(130);
     await callUnary(session.client, 'confirmSettlements', { settlements }, { deadlineMs: 2_000 });
     expect(await outboxLength(key.orgId)).toBe(0);
+  });
+
+  it('wait in the outbox while metering is far behind, and reach the queue once it has caught up', async () => {
+    const metrics = createMetrics('limiter');
+    const timing = { sweepEveryMs: 30, sweepMinAgeMs: 0 };
+    const session = rig.session(await rig.limiter({ metrics, timing }));
+    const key = await makeKey(db, await makeOrg(db));
+    const jobs = Array.from({ length: 1_001 }, () => ({ name: 'batch', data: { settlements: [] } }));
+    await queue.addBulk(jobs);
+    const ids = await settled(session, key, 3);
+    await eventually(async () =>
+      /^tidegate_limiter_unpublished_total\{.*\} 3$/m.test(await metrics.metrics()),
+    );
+    expect(await queued(key.orgId)).toEqual([]);
+    await queue.drain();
+    await eventually(async () => (await queued(key.orgId)).length === 3);
+    expect((await queued(key.orgId)).map(({ reservationId }) => reservationId).sort()).toEqual(ids);
   });
 });

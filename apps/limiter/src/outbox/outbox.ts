@@ -9,6 +9,13 @@ import { OutboxSweep } from './sweep.ts';
 
 const PUBLISH = { maxWaiting: 10_000, maxSending: 8 } as const;
 const SWEEP = { maxJobs: 100, maxBacklog: 500 } as const;
+/**
+ * With more unfinished jobs than this, metering has been behind for minutes, such as while Postgres
+ * is unavailable. Further settlements then wait in the outbox alone. Queued too, they would fill
+ * Redis twice as fast, and a full Redis refuses every request.
+ */
+const MAX_BACKLOG = 1_000;
+const WARN_EVERY_MS = 10_000;
 
 export interface OutboxOptions {
   readonly scriptDeps: ScriptDeps;
@@ -45,11 +52,11 @@ export function startOutbox(options: OutboxOptions): Outbox {
   const publisher = new SettlementPublisher({
     ...PUBLISH,
     nowMs: () => performance.now(),
-    send: (batch, traces) => queue.add(batch, { traces }),
-    onDropped(settlements, err) {
-      metrics.unpublished(settlements);
-      logger.warn({ err: err ?? undefined, settlements }, 'settlements are left to the sweep');
+    async send(batch, traces) {
+      if ((await queue.backlog()) > MAX_BACKLOG) throw new Error('metering is too far behind');
+      await queue.add(batch, { traces });
     },
+    onDropped: reporter(options),
   });
   const lock = new Lock(scriptDeps.store, scriptDeps.names.sweepLock, limiterId, sweepEveryMs * 2);
   let oldestS: number | null = null;
@@ -79,5 +86,19 @@ export function startOutbox(options: OutboxOptions): Outbox {
       await publisher.close();
       await queue.close();
     },
+  };
+}
+
+/** Counts the settlements that the queue did not take. Logs at most every 10 s how many it were. */
+function reporter({ metrics, logger }: OutboxOptions): (settlements: number, error: unknown) => void {
+  let sinceMs = Number.NEGATIVE_INFINITY;
+  let settlements = 0;
+  return (count, err) => {
+    metrics.unpublished(count);
+    settlements += count;
+    if (performance.now() - sinceMs < WARN_EVERY_MS) return;
+    logger.warn({ err: err ?? undefined, settlements }, 'settlements are left to the sweep');
+    sinceMs = performance.now();
+    settlements = 0;
   };
 }

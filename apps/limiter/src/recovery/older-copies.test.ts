@@ -58,7 +58,7 @@ describe('beside an older Redis', () => {
     const { orgId, admit } = await usedKey({ requestsPerMonth: 5 });
     const month = monthOf(Date.now());
     await db.monthTotal.create({ data: { orgId, month, requests: 5, chargedTokens: 70 } });
-    await startBeside('Months were raised');
+    await startBeside('They were raised');
     expect(await monthOfOrg(session, orgId)).toMatchObject({ requests: 5, chargedTokens: 70 });
     expect((await admit()).quotaExceeded).toMatchObject({ cause: 'CAUSE_REQUESTS' });
     expect(logged).toContain(orgId);
@@ -71,7 +71,7 @@ describe('beside an older Redis', () => {
     await more.admit();
     await db.monthTotal.create({ data: { orgId: more.orgId, month, requests: 1, chargedTokens: 0 } });
     await db.monthTotal.create({ data: { orgId: less.orgId, month, requests: 9, chargedTokens: 0 } });
-    await startBeside('Months were raised');
+    await startBeside('They were raised');
     expect(await monthOfOrg(session, more.orgId)).toMatchObject({ requests: 2, chargedTokens: 0 });
     expect(logged).not.toContain(more.orgId);
   });

@@ -25,7 +25,7 @@ export interface OlderCopiesOptions extends ScriptDeps {
 }
 
 /**
- * Compares Redis with Postgres after each connection to a server of Redis, in case an older copy of
+ * Compares Redis with Postgres after each connection to a Redis server, in case an older copy of
  * one of them was put in place: a backup of Postgres, or of Redis. Normally everything agrees, and
  * nothing is changed. Where it does not, the stricter side counts:
  *
@@ -44,7 +44,7 @@ export class OlderCopies {
     this.#options = options;
   }
 
-  /** From now on, the comparison is due again. */
+  /** Makes the next `run` compare. */
   markDue(): void {
     this.#due = true;
   }
@@ -68,7 +68,7 @@ export class OlderCopies {
       if (raised.length > 0)
         logger.warn(
           { organizations: raised.length, orgIds: raised.slice(0, MAX_LOGGED) },
-          'Redis had counted less of the month than Postgres, as after restoring an old backup of Redis. Months were raised',
+          'Redis had lower totals of the month than Postgres, as after restoring an old backup of Redis. They were raised to those of Postgres',
         );
       if (orgs.length > 0)
         logger.warn(

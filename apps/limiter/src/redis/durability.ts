@@ -1,7 +1,7 @@
 import type { Logger } from '@tidegate/runtime';
 import type { RedisLink } from './link.ts';
 
-/** What a server of Redis tells of how it keeps its data. Null: it does not tell. */
+/** How a Redis server keeps its data. Null: it does not say. */
 export interface Durability {
   readonly appendOnly: boolean | null;
   /** Whether it could last write to its file. */
@@ -9,7 +9,7 @@ export interface Durability {
   readonly evicts: boolean | null;
 }
 
-/** Reads it of every server that is available. Rejects if one may not be asked. */
+/** Of every server that is available. Rejects if one of them refuses INFO to the user. */
 export async function readDurability({ shards }: RedisLink): Promise<Durability[]> {
   const servers = shards.all();
   if (servers.length === 0) throw new Error('no server is available');
@@ -32,7 +32,7 @@ export async function readDurability({ shards }: RedisLink): Promise<Durability[
 
 /**
  * Warns of settings that lose data, once: when Redis is first available. Silent about what the
- * user may not ask. No service may ask for `appendfsync` (docs/accounts.md).
+ * user may not read. No service may ask for `appendfsync` (docs/accounts.md).
  */
 export function warnOfDurability(link: RedisLink, logger: Logger): void {
   let looked = false;
@@ -50,7 +50,7 @@ export function warnOfDurability(link: RedisLink, logger: Logger): void {
             'Redis may evict keys, and with them limits and settlements. Set maxmemory-policy noeviction',
           );
       },
-      (err) => logger.info({ err }, 'Redis does not tell how it keeps its data'),
+      (err) => logger.info({ err }, 'how Redis keeps its data cannot be read'),
     );
   });
 }

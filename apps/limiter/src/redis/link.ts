@@ -25,8 +25,8 @@ export interface RedisLink {
 }
 
 /**
- * The limiter's connections to Redis. If Redis or one of its nodes is missing or gets lost, they
- * keep trying until closed.
+ * The limiter's connections to Redis. They keep connecting again until closed, also while Redis or
+ * one of its nodes is unavailable.
  */
 export function createRedisLink(url: string, logger: Logger): RedisLink {
   const client = createRedis(url);

@@ -41,7 +41,8 @@ class OneServer implements Shards {
   of = (): Redis => this.#redis;
   all = (): readonly Redis[] => (this.whole() ? [this.#redis] : []);
   whole = (): boolean => this.#redis.status === 'ready';
-  follow = (command: string): Promise<unknown> => Promise.reject(new Error(`${command} has moved nowhere`));
+  follow = (command: string): Promise<unknown> =>
+    Promise.reject(new Error(`${command} cannot be redirected by a single Redis server`));
 }
 
 const isReady = (node: Redis | undefined): node is Redis => node?.status === 'ready';

@@ -57,8 +57,8 @@ export class Store {
   }
 
   /**
-   * Runs a script for all calls of one group that come in one turn. Nothing else is asked of the
-   * server between them, but scripts of other groups.
+   * Runs a script for all calls of one group that come in one turn. Only scripts of other groups
+   * may run on the server between them.
    * @param group names `shared`, which the first call of a group supplies
    * @param own what the script is given for this call
    */
@@ -203,6 +203,6 @@ const limiterError = ({ command, script }: WaitingCommand, cause: Error): Limite
 const unavailable = (name: string): LimiterError =>
   new LimiterError('redis', `${name} failed: its server is unavailable`, { notRun: true });
 
-/** ioredis tells what its stream can do, and not that there is no connection. */
+/** ioredis reports the state of its stream instead of saying that there is no connection. */
 const toldOf = ({ message }: Error): string =>
   message.startsWith("Stream isn't writeable") ? 'there is no connection' : message;

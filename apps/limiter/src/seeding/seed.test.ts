@@ -6,7 +6,7 @@ import type { Store } from '../redis/store.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import type { KeyRow } from './rows.ts';
-import { ensureLives, revokeKey, seedKey, seedMonth } from './seed.ts';
+import { ensureLifeNames, revokeKey, seedKey, seedMonth } from './seed.ts';
 
 let redis: TestRedis;
 let test: TestStore;
@@ -86,6 +86,6 @@ describe("a life of an organization's state", () => {
       },
     };
     const scriptDeps = { ...test.scriptDepsAt(0), store: emptied as unknown as Store };
-    await expect(ensureLives(scriptDeps, [newOrgId()])).rejects.toThrow(LimiterError);
+    await expect(ensureLifeNames(scriptDeps, [newOrgId()])).rejects.toThrow(LimiterError);
   });
 });

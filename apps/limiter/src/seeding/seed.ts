@@ -44,8 +44,8 @@ export async function seedKey({ store, names }: ScriptDeps, key: KeyRow): Promis
   );
 }
 
-/** The name of each organization's current life in Redis. The first caller names it. */
-export async function ensureLives(
+/** The name of each organization's current life in Redis. Names those that have none yet. */
+export async function ensureLifeNames(
   { store, names }: ScriptDeps,
   orgIds: readonly string[],
 ): Promise<Map<string, string>> {

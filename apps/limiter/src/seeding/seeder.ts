@@ -5,7 +5,7 @@ import type { ScriptDeps } from '../script-deps.ts';
 import { Misses } from './misses.ts';
 import { ReadThrough } from './read-through.ts';
 import { type MonthRow, readIsDeleted, readKey, readMonth, readOrgs } from './rows.ts';
-import { ensureLives, readUnseeded, seedKey, seedMonth, unnameOrg, writeOrg } from './seed.ts';
+import { ensureLifeNames, readUnseeded, seedKey, seedMonth, unnameOrg, writeOrg } from './seed.ts';
 
 const READS = { maxRunning: 8, maxWaiting: 2_000, timeoutMs: 4_000 } as const;
 const MISSES = { max: 10_000, keepMs: 5_000 } as const;
@@ -131,7 +131,7 @@ export class Seeder {
    * @returns the organizations whose limits were overwritten
    */
   async putLimitsBack(versions: ReadonlyMap<string, number>): Promise<string[]> {
-    const rows = await readOrgs(this.#db, await ensureLives(this.#scriptDeps, [...versions.keys()]));
+    const rows = await readOrgs(this.#db, await ensureLifeNames(this.#scriptDeps, [...versions.keys()]));
     const older = rows.filter(({ orgId, version }) => version < (versions.get(orgId) ?? 0));
     const codes = await Promise.all(
       older.map((row) => writeOrg(this.#scriptDeps, row, versions.get(row.orgId) ?? null)),
@@ -141,7 +141,7 @@ export class Seeder {
 
   /** Returns how many of the organizations exist. */
   async #writeOrgs(orgIds: readonly string[]): Promise<number> {
-    const rows = await readOrgs(this.#db, await ensureLives(this.#scriptDeps, orgIds));
+    const rows = await readOrgs(this.#db, await ensureLifeNames(this.#scriptDeps, orgIds));
     const written = await Promise.all(
       rows.map(async (row) => ({ ...row, code: await writeOrg(this.#scriptDeps, row) })),
     );

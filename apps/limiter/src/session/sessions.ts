@@ -63,7 +63,7 @@ export class Sessions {
     }
   };
 
-  /** Asks gateways to move to other limiters. Sessions go on until they do. */
+  /** Asks gateways to move to other limiters. Sessions continue until they do. */
   drain(): void {
     this.#draining = true;
     for (const session of this.#sessions) session.notify({ draining: {} });

@@ -1,6 +1,6 @@
 import type { ScriptDeps } from '../script-deps.ts';
 import type { OrgRow } from '../seeding/rows.ts';
-import { ensureLives, type OrgWritten, writeOrg } from '../seeding/seed.ts';
+import { ensureLifeNames, type OrgWritten, writeOrg } from '../seeding/seed.ts';
 
 /**
  * Writes an organization that need not exist in Postgres, in the current life of its state. If that
@@ -11,6 +11,6 @@ export async function putOrg(
   org: Omit<OrgRow, 'life' | 'firstLife'>,
   firstLife = true,
 ): Promise<OrgWritten> {
-  const life = (await ensureLives(scriptDeps, [org.orgId])).get(org.orgId) ?? '';
+  const life = (await ensureLifeNames(scriptDeps, [org.orgId])).get(org.orgId) ?? '';
   return writeOrg(scriptDeps, { ...org, life, firstLife });
 }

@@ -20,11 +20,9 @@ interface Deleted {
 }
 
 /**
- * Does what nobody else does in time. Deletes usage of deleted organizations that the program which
- * deleted them did not get to, audit events, refusals and usage by the hour that are too old, and
- * keys that a page made for itself and could not delete.
- * Counts hours again that do not add up to their day, as after an upgrade: metering of the release
- * before writes no hours.
+ * Periodic clean-up. Deletes what is left of deleted organizations' usage; expired audit events,
+ * refusals and hourly usage; and expired page keys. Recounts hours that do not add up to their day,
+ * as after an upgrade from a release whose metering wrote no hours.
  */
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
@@ -51,7 +49,7 @@ export class Housekeeping {
     await this.#chore?.stop();
   }
 
-  /** In small steps. If it is interrupted, the next run goes on. */
+  /** In small steps. If it is interrupted, the next run continues. */
   async run(): Promise<void> {
     const { db, logger, auditKeepDays } = this.#options;
     await this.#purgeOrgs();
@@ -68,9 +66,9 @@ export class Housekeeping {
         SELECT prune_usage_hours((now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS.usageHours - 1}::int) AS rows`,
     );
     const keys = await this.#deleteAll(() => db.$queryRaw<Deleted[]>`SELECT delete_ended_keys() AS rows`);
-    if (keys > 0) logger.info({ keys }, 'ended keys of pages deleted');
+    if (keys > 0) logger.info({ keys }, 'expired page keys deleted');
     const days = await this.#recountHours();
-    if (days > 0) logger.info({ days }, 'usage by the hour counted again');
+    if (days > 0) logger.info({ days }, 'hourly usage recounted');
   }
 
   /** Repeats a step until it deletes nothing. Resolves to how many rows it deleted. */

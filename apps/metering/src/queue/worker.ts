@@ -20,10 +20,17 @@ const STALLED_CHECK_MS = 5_000;
  */
 const ANSWER_TIMEOUT_MS = 15_000;
 /**
- * A job is not to blame for dying workers. It is safe to deliver it again, so it is never given up
- * for that.
+ * A job is not to blame when workers die. It is safe to deliver it again, so it is never given up
+ * for stalling.
  */
 const MAX_STALLED = 1_000_000;
+/**
+ * How long the worker rests after Redis has refused a command, for example because it is full.
+ * BullMQ rests only after connection errors, and would ask some thousand times a second.
+ */
+const REFUSED_REST_MS = 1_000;
+/** While Postgres is unavailable, many jobs fail each second. */
+const WARN_EVERY_MS = 10_000;
 
 export interface WorkerOptions {
   readonly redisUrl: string;
@@ -57,20 +64,40 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     maxStalledCount: MAX_STALLED,
     settings: { backoffStrategy: (attempts) => settlementRetryDelayMs(attempts) },
   });
-  worker.on('error', (err) => logger.warn({ err }, 'the queue connection failed'));
+  let resting: NodeJS.Timeout | undefined;
+  worker.on('error', (err) => {
+    if (err.name !== 'ReplyError') {
+      logger.warn({ err }, 'the queue connection failed');
+      return;
+    }
+    if (resting || worker.closing) return;
+    logger.warn({ err }, 'Redis refuses commands of the queue');
+    void worker.pause(true);
+    resting = setTimeout(() => {
+      resting = undefined;
+      worker.resume();
+    }, REFUSED_REST_MS);
+  });
   worker.on('stalled', (jobId) => logger.warn({ jobId }, 'a job was taken over from a dead worker'));
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
   worker.on('failed', (job, err) => {
     const dead = job !== undefined && job.finishedOn !== undefined;
     if (dead) metrics.deadLetters.inc();
     else metrics.failedAttempts.inc();
+    if (!dead && performance.now() - warnedAtMs < WARN_EVERY_MS) return;
     const requestIds = job && requestIdsOf(job.data);
     const record = { err, jobId: job?.id, attempts: job?.attemptsMade, requestIds };
-    if (dead) logger.error(record, 'settlements could not be written and are now a dead letter');
-    else logger.warn(record, 'settlements could not be written yet');
+    if (dead) {
+      logger.error(record, 'settlements could not be written and are now a dead letter');
+      return;
+    }
+    warnedAtMs = performance.now();
+    logger.warn(record, 'settlements could not be written yet');
   });
   return {
     running: () => worker.isRunning(),
     async close() {
+      clearTimeout(resting);
       await worker.close();
       connection.disconnect();
     },

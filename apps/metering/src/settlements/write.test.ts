@@ -3,7 +3,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Settlement } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
-import { eventually, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import {
+  eventually,
+  PATIENT_DB,
+  type TestPostgres,
+  testPostgres,
+  untilOneWaitsForALock,
+} from '@tidegate/testing';
 import fc from 'fast-check';
 import { failure, readUsage, settlement } from '../testing/fixture.ts';
 import { parseBatch } from './parse.ts';
@@ -46,14 +52,6 @@ async function createKeys(orgId: string, settlements: readonly Settlement[]): Pr
       ...limits,
     })),
   });
-}
-
-/** How many sessions of this database wait for a lock. */
-async function waitingForLocks(): Promise<number> {
-  const sessions = await db.$queryRaw<unknown[]>`
-    SELECT pid FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  return sessions.length;
 }
 
 const BATCH = 200;
@@ -189,7 +187,7 @@ describe('writing', () => {
       async (tx) => {
         await tx.$queryRaw`SELECT 1 FROM api_key WHERE id = ${lowest} FOR UPDATE`;
         written = writeSettlements(db, settlements);
-        await eventually(async () => (await waitingForLocks()) > 0);
+        await untilOneWaitsForALock(db);
         const free = await tx.$queryRaw<unknown[]>`
           SELECT id FROM api_key WHERE id = ANY(${others}) FOR UPDATE SKIP LOCKED`;
         expect(free).toHaveLength(others.length);
@@ -339,6 +337,22 @@ describe('group commit', () => {
     expect(mine.map(({ data }) => data)).toEqual([bad]);
     expect(others).toEqual([]);
     expect((await readUsage(db)).rows).toBe(3);
+  });
+
+  it('finds what Postgres refuses by halves: one of 128 costs 15 statements', async () => {
+    let statements = 0;
+    const group = new SettlementWriter({
+      maxRows: 250,
+      monotonicMs: () => 0,
+      commit: (settlements) => {
+        statements += 1;
+        return write(settlements);
+      },
+      onCommit: () => undefined,
+    });
+    const all = Array.from({ length: 128 }, (_, i) => settlement(i === 77 ? { chargedTokens: 99_999 } : {}));
+    expect((await group.write(all)).map(({ data }) => data)).toEqual([all[77]]);
+    expect(statements).toBe(15);
   });
 
   it('rejects the whole group when Postgres cannot be reached, and works again afterwards', async () => {

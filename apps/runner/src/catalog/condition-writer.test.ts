@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { createLogger } from '@tidegate/runtime';
 import { ConditionWriter } from './condition-writer.ts';
-import type { ConditionRecord } from './store.ts';
+import type { PersistedCondition } from './spec.ts';
 
 const logger = createLogger({ service: 'runner', level: 'silent' });
-const record = (condition: ConditionRecord['condition']): ConditionRecord => ({
+const record = (condition: PersistedCondition['condition']): PersistedCondition => ({
   condition,
   reason: '',
   atMs: 0,
@@ -17,7 +17,7 @@ class Store {
   #waiting: (() => void)[] = [];
   hold = false;
 
-  async writeCondition(modelId: string, { condition }: ConditionRecord): Promise<void> {
+  async writeCondition(modelId: string, { condition }: PersistedCondition): Promise<void> {
     if (this.hold) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (this.fail) {
       this.fail = false;

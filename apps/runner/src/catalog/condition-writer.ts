@@ -1,5 +1,6 @@
-import type { Logger } from '@tidegate/runtime';
-import type { ConditionRecord, ModelStore } from './store.ts';
+import { type Logger, within } from '@tidegate/runtime';
+import type { PersistedCondition } from './spec.ts';
+import type { ModelStore } from './store.ts';
 
 const RETRY_MS = 500;
 
@@ -11,7 +12,7 @@ const RETRY_MS = 500;
 export class ConditionWriter {
   readonly #store: Pick<ModelStore, 'writeCondition'>;
   readonly #logger: Logger;
-  readonly #waiting = new Map<string, ConditionRecord>();
+  readonly #waiting = new Map<string, PersistedCondition>();
   #working: Promise<void> | null = null;
   #closed = false;
 
@@ -20,7 +21,7 @@ export class ConditionWriter {
     this.#logger = logger;
   }
 
-  write(modelId: string, record: ConditionRecord): void {
+  write(modelId: string, record: PersistedCondition): void {
     if (this.#closed) return;
     this.#waiting.delete(modelId);
     this.#waiting.set(modelId, record);
@@ -32,13 +33,8 @@ export class ConditionWriter {
    */
   async flush(timeoutMs: number): Promise<boolean> {
     if (!this.#working) return true;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs, false);
-    });
-    const written = await Promise.race([this.#working.then(() => !this.#closed), late]);
-    clearTimeout(timer);
-    return written;
+    const written = this.#working.then(() => !this.#closed);
+    return within(written, timeoutMs, false);
   }
 
   /** Writes what is waiting, for at most `timeoutMs`. Then it writes nothing more. */

@@ -1,4 +1,4 @@
-import type { Condition } from '@tidegate/contracts';
+import { open } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Lead } from '../lead/lead.ts';
 import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
@@ -6,12 +6,6 @@ import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
 export interface StoredModel {
   readonly spec: ModelSpec;
   readonly persisted: PersistedCondition;
-}
-
-export interface ConditionRecord {
-  readonly condition: Condition;
-  readonly reason: string;
-  readonly atMs: number;
 }
 
 /** The workload of a deleted model. */
@@ -34,7 +28,12 @@ export interface ModelStore {
   some(modelIds: readonly string[]): Promise<StoredModel[]>;
   /** Null: the model is unknown, deleted or of another pool. */
   one(modelId: string): Promise<StoredModel | null>;
-  writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
+  /**
+   * Opens a model's upstream key, whatever its pool: it may be about to move. Empty: it has none.
+   * Null: it does not open. Undefined: the model is unknown or deleted.
+   */
+  upstreamKey(modelId: string): Promise<string | null | undefined>;
+  writeCondition(modelId: string, condition: PersistedCondition): Promise<void>;
   /** The oldest workloads that deleted models left behind. */
   leftWorkloads(): Promise<LeftWorkload[]>;
   /** Forgets a workload that a deleted model left behind. */
@@ -74,6 +73,11 @@ export function postgresStore(
     one: async (modelId) => {
       const row = await db.model.findFirst({ where: { id: modelId, pool, deletedAt: null } });
       return row && stored(row);
+    },
+    upstreamKey: async (modelId) => {
+      const select = { upstreamKey: true };
+      const row = await db.model.findFirst({ where: { id: modelId, deletedAt: null }, select });
+      return row?.upstreamKey ? open(secretKeys, row.upstreamKey) : row ? '' : undefined;
     },
     writeCondition: (modelId, { condition, reason, atMs }) =>
       lead.writeCondition({ modelId, condition, reason: reason || null, at: new Date(atMs) }),

@@ -172,7 +172,7 @@ function phaseAfterTakeover(persisted: Condition, mode: Mode, leftBehind: LeftBe
     case 'starting':
       return process ? 'launching' : idlePhase('asleep');
     case 'failed':
-      // What runs may have been left on, because it failed to answer. A launch finds out.
+      // It may still be running without answering. A launch finds out.
       if (leftBehind === 'process') return 'launching';
       return idlePhase(pending ? 'failing' : 'wakeable');
   }
@@ -184,7 +184,7 @@ function nextState(state: State, event: Event, mode: Mode): State {
   const next = MOVES[state.phase][event.type];
   const phase = typeof next === 'function' ? next(mode) : (next ?? state.phase);
   if (phase === state.phase) return state;
-  // A model that fell asleep was in order until then.
+  // A model that fell asleep was healthy until then.
   const { failures, crashed } =
     event.type === 'start' || event.type === 'drained' ? withoutFailures(state) : state;
   return { phase, reason: CONDITIONS[phase] === 'failed' ? state.reason : '', failures, crashed };

@@ -1,49 +1,18 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
-import type {
-  ExternalSettings,
-  KubernetesSettings,
-  ProcessSettings,
-} from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
 import { isOpenToOwnUser } from '../isolation/own-memory.ts';
-import type { RunnerMetrics } from '../metrics.ts';
-import type { Driver, DriverReport, DriverTimings } from './driver.ts';
-import { ExternalDriver } from './external-driver.ts';
-import { type Kubernetes, ruledOut } from './kubernetes/check.ts';
-import { KubernetesDriver } from './kubernetes/kubernetes-driver.ts';
-import { SharedAnswers } from './probe/shared-answers.ts';
-import { Ports } from './process/ports.ts';
-import { ProcessDriver } from './process/process-driver.ts';
+import type { Driver } from './driver.ts';
+import { ruledOut } from './kubernetes/check.ts';
+import { type DriversOptions, Makers, type OnReport } from './makers.ts';
 import { knownModels, stateDirOf } from './process/state-file.ts';
 import { parseSettings } from './settings.ts';
 import { UnusableDriver } from './unusable-driver.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
-export interface DriversOptions {
-  /** Created if missing. The runners of one machine share it, whatever their pools. */
-  readonly stateDir: string;
-  readonly pool: string;
-  /** The host name or address of models' processes. */
-  readonly modelHost: string;
-  /** Keep the output of models' processes. */
-  readonly keepOutput: boolean;
-  /** Whom models' processes run as, and their environment. */
-  readonly modelUser: ModelUser;
-  /** Null: this runner runs no models in Kubernetes. */
-  readonly kubernetes: Kubernetes | null;
-  readonly timings: DriverTimings;
-  readonly metrics: RunnerMetrics;
-  readonly nowMs: () => number;
-  readonly random: () => number;
-  readonly logger: Logger;
-}
-
-type Report = (report: DriverReport) => void;
-
 export interface Drivers {
-  create(spec: ModelSpec, report: Report): Driver;
+  create(spec: ModelSpec, report: OnReport): Driver;
   /**
    * Ends processes of models other than these. Their models were deleted while no runner was
    * active, or run elsewhere now.
@@ -53,9 +22,6 @@ export interface Drivers {
   endWorkload(settings: unknown): Promise<void>;
 }
 
-/** How long models share what a server answered, as a part of the time between two probes. */
-const FRESH = 0.2;
-
 /** Of a model that is only ended, and never called. */
 const NO_ACCESS: UpstreamAccess = { name: '', nameAssumed: true, key: '' };
 
@@ -64,7 +30,7 @@ export function createDrivers(options: DriversOptions): Drivers {
   const stateDir = stateDirOf(options.stateDir, options.pool);
   makeStateDir(options.stateDir);
   makeStateDir(stateDir);
-  const makers = createMakers(options, stateDir);
+  const makers = new Makers(options, stateDir);
   let prepared = false;
   return {
     create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
@@ -103,80 +69,24 @@ export function createDrivers(options: DriversOptions): Drivers {
   };
 }
 
-/** How each kind of driver is made, with what all models of this runner share. */
-function createMakers(options: DriversOptions, stateDir: string) {
-  const { modelHost: host, keepOutput, modelUser, timings, metrics, nowMs, random, logger } = options;
-  const { user, env } = modelUser;
-  const ports = new Ports(options.stateDir, random);
-  const answers = new SharedAnswers(timings.probeMs * FRESH);
-  const common = (driver: string) => ({
-    timings,
-    random,
-    onProbeFailure: () => metrics.probeFailures.inc({ driver }),
-  });
-  return {
-    process: (modelId: string, settings: ProcessSettings, access: UpstreamAccess, report: Report) =>
-      new ProcessDriver({
-        ...common('process'),
-        modelId,
-        settings,
-        access,
-        stateDir,
-        ports,
-        host,
-        keepOutput,
-        env,
-        user,
-        nowMs,
-        report,
-      }),
-    external: (modelId: string, settings: ExternalSettings, access: UpstreamAccess, report: Report) =>
-      new ExternalDriver({
-        ...common('external'),
-        settings,
-        access,
-        get: (request, signal) => answers.get(request, signal),
-        report,
-        logger: logger.child({ modelId }),
-      }),
-    kubernetes: (
-      { api, logger: own }: Kubernetes & { readonly logger: Logger },
-      settings: KubernetesSettings,
-      access: UpstreamAccess,
-      alwaysOn: boolean,
-      report: Report,
-    ) =>
-      new KubernetesDriver({
-        ...common('kubernetes'),
-        api,
-        settings,
-        access,
-        nowMs,
-        report,
-        alwaysOn,
-        logger: own,
-      }),
-  };
-}
-
 /** Creates the folder of the records if it is missing. Only the runner's user can look into it. */
 function makeStateDir(stateDir: string): void {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  // Someone else's folder, such as a volume's, is theirs to close.
+  // If someone else owns it, such as a mounted volume, its permissions are theirs to set.
   if (statSync(stateDir).uid === process.getuid?.()) chmodSync(stateDir, 0o700);
 }
 
 const sharedUser = (open: boolean): string =>
-  "models' processes run as the runner's own user. They can read its files and end it" +
+  "model processes run as the runner's own user. They can read its files and end it" +
   (open ? ', and can read its environment and its memory, secrets included' : '') +
   ': a runner that runs as root gives them another user';
 
-/** What the first model with a process needs. */
+/** Prepares for the first model that runs as a process. */
 function prepare(modelUser: ModelUser, logger: Logger): void {
   if (modelUser.user === null) logger.warn(sharedUser(isOpenToOwnUser(process.getuid?.())));
   try {
     makeHome(modelUser);
   } catch (err) {
-    logger.warn({ err }, "the home of models' processes cannot be created");
+    logger.warn({ err }, 'the home of model processes cannot be created');
   }
 }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { ExternalSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
 import { pause } from '../pause.ts';
-import { probePauseMs } from './backoff.ts';
 import type {
   DownReplica,
   Driver,
@@ -15,6 +14,7 @@ import type { Get } from './probe/get.ts';
 import type { Problem } from './probe/inspect.ts';
 import { probe } from './probe/probe.ts';
 import { describeProblems } from './probe/problems.ts';
+import { type ProbedReplica, ReplicaProbes } from './probe/replica-probes.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface ExternalDriverOptions {
@@ -28,24 +28,16 @@ export interface ExternalDriverOptions {
   readonly logger: Logger;
 }
 
-interface Watched {
-  readonly replica: ReplicaAddress;
-  healthy: boolean;
-  failures: number;
-  /** Null: none. Undefined: not probed yet. */
-  problem: Problem | null | undefined;
-  /** Why it is left out, as the log has it; empty: it is not. */
-  logged: string;
-}
-
 /** One launch. */
 interface Run {
-  readonly all: readonly Watched[];
+  readonly probes: ReplicaProbes;
   readonly signal: AbortSignal;
   /** Whether servers have had their time to start. From then on failures are reported. */
   settled: boolean;
   /** The last reported reason. Empty: none since the model was up. */
   reason: string;
+  /** Why replicas are left out, as the log has it, by id. */
+  readonly logged: Map<string, string>;
 }
 
 /**
@@ -55,7 +47,7 @@ interface Run {
 export class ExternalDriver implements Driver {
   readonly #options: ExternalDriverOptions;
   #run = new AbortController();
-  #all: readonly Watched[] = [];
+  #probes: ReplicaProbes | null = null;
 
   constructor(options: ExternalDriverOptions) {
     this.#options = options;
@@ -67,18 +59,25 @@ export class ExternalDriver implements Driver {
   }
 
   launch(resumed: boolean): void {
+    const { settings, timings, random, onProbeFailure } = this.#options;
     this.#run.abort();
     this.#run = new AbortController();
     const { signal } = this.#run;
-    const all = this.#options.settings.urls.map((baseUrl): Watched => {
-      const id = createHash('sha256').update(baseUrl).digest('hex').slice(0, 12);
-      return { replica: { id, baseUrl }, healthy: resumed, failures: 0, problem: undefined, logged: '' };
+    const probes = new ReplicaProbes({
+      timings,
+      random,
+      probe: (baseUrl, gone) => this.#probe(baseUrl, gone),
+      onProbeFailure,
+      isStarting: () => !run.settled,
+      onProbe: (probed) => this.#log(probed, run),
+      onChange: () => this.#report(run),
     });
-    this.#all = all;
-    const run: Run = { all, signal, settled: resumed, reason: '' };
+    const run: Run = { probes, signal, settled: resumed, reason: '', logged: new Map() };
+    signal.addEventListener('abort', () => probes.close(), { once: true });
+    this.#probes = probes;
+    probes.set(settings.urls.map(addressOf), resumed);
     if (resumed) this.#report(run);
     else void this.#settleAfterGrace(run);
-    for (const watched of all) void this.#watch(watched, run);
   }
 
   async halt(): Promise<void> {
@@ -92,12 +91,11 @@ export class ExternalDriver implements Driver {
   async forget(): Promise<void> {}
 
   down(): DownReplica[] {
-    return this.#all
-      .filter(({ healthy }) => !healthy)
-      .map(({ replica: { baseUrl }, problem }) => ({
-        baseUrl,
-        reason: describeProblems([problem ?? NOT_YET]),
-      }));
+    const left = this.#probes?.all.filter(({ healthy }) => !healthy) ?? [];
+    return left.map(({ replica: { baseUrl }, problem }) => ({
+      baseUrl,
+      reason: describeProblems([problem ?? NOT_YET]),
+    }));
   }
 
   async #settleAfterGrace(run: Run): Promise<void> {
@@ -105,21 +103,8 @@ export class ExternalDriver implements Driver {
     if (run.signal.aborted) return;
     run.settled = true;
     // From now on the pauses grow.
-    for (const watched of run.all) watched.failures = Math.min(watched.failures, 1);
-    if (!run.all.some(({ healthy }) => healthy)) this.#report(run);
-  }
-
-  async #watch(watched: Watched, run: Run): Promise<void> {
-    const { timings, random } = this.#options;
-    while (!run.signal.aborted) {
-      const problem = await this.#probe(watched.replica.baseUrl, run.signal);
-      if (run.signal.aborted) return;
-      const changed = this.#note(watched, problem);
-      this.#log(watched, run);
-      if (changed || !run.all.some(({ healthy }) => healthy)) this.#report(run);
-      const failures = run.settled ? watched.failures : Math.min(watched.failures, 1);
-      await pause(probePauseMs(failures, timings, random), run.signal);
-    }
+    run.probes.forgetFailures();
+    if (run.probes.healthy.length === 0) this.#report(run);
   }
 
   #probe(baseUrl: string, signal: AbortSignal): Promise<Problem | null> {
@@ -128,52 +113,39 @@ export class ExternalDriver implements Driver {
     return probe(server, settings.healthPath, signal);
   }
 
-  /** Returns whether the replica came or went. */
-  #note(watched: Watched, problem: Problem | null): boolean {
-    watched.problem = problem;
-    if (problem === null) {
-      watched.failures = 0;
-      if (watched.healthy) return false;
-      watched.healthy = true;
-      return true;
-    }
-    watched.failures++;
-    this.#options.onProbeFailure();
-    if (!watched.healthy || watched.failures < this.#options.timings.probesToEject) return false;
-    watched.healthy = false;
-    return true;
-  }
-
   /**
    * Logs why a replica cannot be called. The model's condition shows only whether any replica can.
    */
-  #log(watched: Watched, { settled }: Run): void {
-    const { healthy, problem, replica } = watched;
+  #log({ healthy, problem, replica }: ProbedReplica, { settled, logged }: Run): void {
     // It may just be starting.
     if (!healthy && !settled && problem?.kind === 'no_answer') return;
     const reason = healthy || !problem ? '' : describeProblems([problem]);
-    if (reason === watched.logged) return;
-    watched.logged = reason;
+    if (reason === (logged.get(replica.id) ?? '')) return;
+    logged.set(replica.id, reason);
     const { logger } = this.#options;
     if (reason) logger.warn({ replica: replica.baseUrl, reason }, 'a replica cannot be called');
     else logger.info({ replica: replica.baseUrl }, 'a replica can be called again');
   }
 
   #report(run: Run): void {
-    const replicas = run.all.filter(({ healthy }) => healthy).map(({ replica }) => replica);
+    const { all, healthy: replicas } = run.probes;
     if (replicas.length > 0) {
       run.settled = true;
       run.reason = '';
-      this.#options.report({ type: 'up', replicas, total: run.all.length });
+      this.#options.report({ type: 'up', replicas, total: all.length });
       return;
     }
-    if (!run.settled && !run.all.every(({ problem }) => problem?.kind === 'misconfigured')) return;
-    const reason = describeProblems(run.all.map(({ problem }) => problem ?? NOT_YET));
+    if (!run.settled && !all.every(({ problem }) => problem?.kind === 'misconfigured')) return;
+    const reason = describeProblems(all.map(({ problem }) => problem ?? NOT_YET));
     if (reason === run.reason) return;
     run.reason = reason;
     run.settled = true;
     this.#options.report({ type: 'down', reason, watching: true });
   }
+}
+
+function addressOf(baseUrl: string): ReplicaAddress {
+  return { id: createHash('sha256').update(baseUrl).digest('hex').slice(0, 12), baseUrl };
 }
 
 const NOT_YET: Problem = { kind: 'no_answer', words: 'no answer yet' };

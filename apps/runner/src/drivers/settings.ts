@@ -15,20 +15,13 @@ export type DriverSettings =
 
 /** Reads a model's driver from its row. The reason names fields, never their values. */
 export function parseSettings(driver: string, settings: unknown): DriverSettings {
-  if (driver === 'process') {
-    const parsed = driverSettings.process.safeParse(settings);
-    return parsed.success ? { driver, settings: parsed.data } : unusable(driver, parsed.error);
-  }
-  if (driver === 'external') {
-    const parsed = driverSettings.external.safeParse(settings);
-    return parsed.success ? { driver, settings: parsed.data } : unusable(driver, parsed.error);
-  }
-  if (driver === 'kubernetes') {
-    const parsed = driverSettings.kubernetes.safeParse(settings);
-    return parsed.success ? { driver, settings: parsed.data } : unusable(driver, parsed.error);
-  }
-  return { driver: 'unusable', reason: 'This runner has no such driver.' };
+  if (!isDriver(driver)) return { driver: 'unusable', reason: 'This runner has no such driver.' };
+  const parsed = driverSettings[driver].safeParse(settings);
+  if (!parsed.success) return unusable(driver, parsed.error);
+  return { driver, settings: parsed.data } as DriverSettings;
 }
+
+const isDriver = (name: string): name is keyof typeof driverSettings => Object.hasOwn(driverSettings, name);
 
 /** Whether both lead to the same servers. How those are started and probed may differ. */
 export const isSameServer = (one: DriverSettings, other: DriverSettings): boolean =>

@@ -5,13 +5,17 @@ import { conditionOf, isWakeable, type State } from '../condition/machine.ts';
 import type { ReplicaAddress } from '../drivers/driver.ts';
 
 /** What is called, and the settings that belong to it. */
-interface Called {
+interface CalledReplicas {
   readonly settings: ModelSpec;
   readonly replicas: readonly ReplicaAddress[];
 }
 
 /** A model as gateways see it. Only running models have replicas. */
-export function catalogEntry(spec: ModelSpec, state: State, { settings, replicas }: Called): CatalogEntry {
+export function catalogEntry(
+  spec: ModelSpec,
+  state: State,
+  { settings, replicas }: CalledReplicas,
+): CatalogEntry {
   const { modelId, version, orgId, name, kind, mode, publishedAtMs } = spec;
   const { contextTokens, upstreamModel, upstreamKey } = settings;
   const condition = conditionOf(state);

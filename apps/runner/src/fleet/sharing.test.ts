@@ -95,7 +95,7 @@ describe('models that share a pool', () => {
     const late = await harness.publishProcess({}, { cost: 5, ...SLEEPLESS });
     const large = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
     let aheadMs = 0;
-    const timings = { minimumStayMs: STAY_MS, room: { patienceMs: 100, turnMs: 24 * STAY_MS } };
+    const timings = { minimumStayMs: STAY_MS, room: { patienceMs: 100, maxFirstMs: 24 * STAY_MS } };
     const runner = await harness.start({ nowMs: () => Date.now() + aheadMs, timings });
     await runner.wake(early.modelId);
     aheadMs += STAY_MS / 2;
@@ -129,7 +129,7 @@ describe('models that share a pool', () => {
   it('stay as they are when a runner takes over, and when nobody waits for room any more', async () => {
     const busy = await harness.publishProcess({}, { cost: 10 });
     const next = await harness.publishProcess({}, { cost: 10 });
-    const timings = { ...STEADY.timings, room: { patienceMs: 100, turnMs: 500 } };
+    const timings = { ...STEADY.timings, room: { patienceMs: 100, maxFirstMs: 500 } };
     const first = await harness.start({ ...STEADY, stopModelsOnExit: false });
     await first.wake(busy.modelId);
     await first.runner?.close();

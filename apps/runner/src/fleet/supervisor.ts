@@ -115,9 +115,12 @@ export class Supervisor {
     return total > 1 ? { up: replicas.length, total, down } : null;
   }
 
-  /** Looks for what still runs, which has its room already. Call it once, first. */
-  async look(): Promise<LeftBehind> {
-    const found = await this.#driver.leftBehind();
+  /**
+   * Looks for what still runs, which has its room already. What is unknown may run, so it has its
+   * room, too. Call it once, first.
+   */
+  async look(withinMs: number): Promise<LeftBehind> {
+    const found = await this.#driver.leftBehind(withinMs);
     if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#tenancy.hold();
     return found;
   }
@@ -136,7 +139,8 @@ export class Supervisor {
       this.#driver.resume();
     }
     this.#announce();
-    for (const effect of effects) this.#effects.run(effect);
+    if (found === 'unknown' && state.phase === 'launching') this.#driver.find();
+    else for (const effect of effects) this.#effects.run(effect);
   }
 
   /**
@@ -149,7 +153,7 @@ export class Supervisor {
     this.#logger.info({ version: spec.version }, 'a model is changed');
     this.#driver.change(spec);
     this.#announce();
-    // What made it fail may be mended.
+    // What made it fail may be fixed.
     if (this.condition === 'failed' && spec.mode === 'always_on' && !this.#driver.isLaunched)
       this.dispatch({ type: 'start' });
   }
@@ -197,8 +201,8 @@ export class Supervisor {
 
   /** Starts putting the model to sleep if it has been idle long enough. */
   sleepIfIdle(): void {
-    const { turnMs } = this.#deps.timings.room;
-    if (this.#tenancy.isWaiting && this.#waiters.size === 0 && this.#times.unusedMs >= turnMs)
+    const { maxFirstMs } = this.#deps.timings.room;
+    if (this.#tenancy.isWaiting && this.#waiters.size === 0 && this.#times.unusedMs >= maxFirstMs)
       this.dispatch({ type: 'unwanted' });
     if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
     if (this.#times.unusedMs < this.#spec.sleepAfterMs) return;
@@ -248,8 +252,20 @@ export class Supervisor {
       this.dispatch(report);
       return;
     }
+    if (report.type === 'off') {
+      this.#beOff();
+      return;
+    }
     if (this.#state.phase === 'running') this.#announce();
     else this.dispatch({ type: 'up' });
+  }
+
+  /** It was not running, so the room that it was given in case it ran is not its own. */
+  #beOff(): void {
+    this.#tenancy.release();
+    if (this.#state.phase !== 'launching') this.dispatch({ type: 'restarting' });
+    else if (this.#spec.mode === 'always_on' || this.#waiters.size > 0) this.#tenancy.ask();
+    else this.dispatch({ type: 'unwanted' });
   }
 
   #announce(): void {

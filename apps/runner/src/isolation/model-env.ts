@@ -19,7 +19,7 @@ const OWN =
 export const VARIABLE_NAMES = /^[A-Za-z_]\w*\*?(,[A-Za-z_]\w*\*?)*$/;
 
 /**
- * The variables of the runner that models' processes get: those that model servers need and that
+ * The variables of the runner that model processes get: those that model servers need and that
  * contain no secret, and those that the operator names.
  *
  * @param named names that match `VARIABLE_NAMES`
@@ -30,7 +30,7 @@ export function modelEnv(env: Variables, named: string | undefined): Record<stri
   const own = names.find((name) => OWN.test(name.replace('*', '')));
   if (own !== undefined)
     throw new ConfigError([
-      { variable: 'RUNNER_MODEL_ENV', reason: `names ${own}, which models' processes never get` },
+      { variable: 'RUNNER_MODEL_ENV', reason: `names ${own}, which model processes never get` },
     ]);
   const exact = new Set(names);
   const starts = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { findUser, type SystemUser, UNPRIVILEGED } from '@tidegate/processes';
 import { ConfigError, type Variables } from '@tidegate/runtime';
 
-/** Whom models' processes run as. */
+/** The user that model processes run as. */
 export interface ModelUser {
   /** Null: the runner's own user, to whom nothing of the runner is closed. */
   readonly user: SystemUser | null;
@@ -21,8 +21,8 @@ export interface ModelUserSettings {
 const NAME = 'model';
 
 /**
- * Decides whom models' processes run as. A runner that is root gives them a user of their own. Any
- * other runner can start processes only as its own user.
+ * Decides which user model processes run as. A runner that is root gives them a user of their own.
+ * Any other runner can start processes only as its own user.
  *
  * @param uid the runner's own. Undefined: this system has no users
  * @throws ConfigError
@@ -50,7 +50,7 @@ const homeBeside = (stateDir: string): string => {
   return join(dirname(path), `${basename(path)}-models`);
 };
 
-/** Creates the home of models' processes if it is missing. Only they can read it. */
+/** Creates the home of model processes if it is missing. Only they can read it. */
 export function makeHome({ user }: ModelUser): void {
   if (!user?.home) return;
   const made = mkdirSync(user.home, { recursive: true, mode: 0o700 });

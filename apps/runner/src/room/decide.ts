@@ -27,7 +27,7 @@ export interface RoomDecision {
   readonly sleep: readonly string[];
   /** These can never have room beside the always-on models. */
   readonly refuse: readonly string[];
-  /** All that come after this one wait for it. Null: there is none. */
+  /** The model that all later ones wait for. Null: there is none. */
   readonly first: string | null;
 }
 

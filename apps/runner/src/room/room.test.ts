@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { decide, type Holder } from './decide.ts';
 import { Room, type Tenant } from './room.ts';
 
-const TIMINGS = { patienceMs: 10, turnMs: 60 };
+const TIMINGS = { patienceMs: 10, maxFirstMs: 60 };
 const STAY_MS = 30;
 
 /** A model in a world of ticks. It is used for a while when it has started, and then idle. */
@@ -147,7 +147,7 @@ describe('the room of a pool', () => {
   it('is had by all who wait, in a bounded time after the last arrival', () => {
     fc.assert(
       fc.property(shape, (world) => {
-        const all = run(world, () => {}, 300 + 8 * (STAY_MS + 15 + TIMINGS.turnMs));
+        const all = run(world, () => {}, 300 + 8 * (STAY_MS + 15 + TIMINGS.maxFirstMs));
         expect(all.filter(({ askedMs }) => askedMs !== null)).toEqual([]);
       }),
       { numRuns: 50 },
@@ -190,7 +190,7 @@ describe('the room of a pool', () => {
       200,
     );
     expect(ranAtMs).toBeGreaterThan(0);
-    expect(ranAtMs).toBeLessThan(20 + TIMINGS.turnMs);
+    expect(ranAtMs).toBeLessThan(20 + TIMINGS.maxFirstMs);
   });
 });
 
@@ -213,7 +213,7 @@ const users = fc.record({
 });
 
 describe('arrivals that never end', () => {
-  it('starve no model for which room can be made, whoever is used how often', () => {
+  it('never starve a model that can get room, however often the others are used', () => {
     fc.assert(
       fc.property(users, ({ capacity, users: all }) => {
         // A pinned model that runs first stays for ever, so there is room beside one at most.
@@ -231,7 +231,7 @@ describe('arrivals that never end', () => {
         );
         const [first] = models;
         const room = capacity - (first?.pinned && first.cost <= capacity ? first.cost : 0);
-        const longestMs = models.length * 2 * (TIMINGS.turnMs + STAY_MS);
+        const longestMs = models.length * 2 * (TIMINGS.maxFirstMs + STAY_MS);
         const starved: string[] = [];
         const check = (now: readonly Model[], nowMs: number) => {
           for (const { modelId, askedMs, cost, pinned } of now)
@@ -294,7 +294,7 @@ describe('who gives way', () => {
     expect(decide(12, left, wanting(20), 10)).toMatchObject({ start: [], sleep: [] });
   });
 
-  it('is nobody for one that has no room beside a pinned model, and others pass it', () => {
+  it('is no model for one that has no room beside a pinned model, which others pass', () => {
     const pinned = { ...idle('pinned', 4, 1), yields: false, pinned: true };
     const wanting = [wants('large', 12, 1_000), wants('small', 4)];
     expect(decide(12, [pinned, idle('idle', 4, 2)], wanting, 10)).toEqual({

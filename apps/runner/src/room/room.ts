@@ -29,8 +29,8 @@ export interface RoomUse {
 export interface RoomTimings {
   /** See `decide`. */
   readonly patienceMs: number;
-  /** A model for which the others have waited this long goes behind them. */
-  readonly turnMs: number;
+  /** After the others have waited this long for one model, it goes to the end of the queue. */
+  readonly maxFirstMs: number;
 }
 
 /**
@@ -151,7 +151,7 @@ export class Room {
    */
   #turn(nowMs: number): void {
     const first = this.#first;
-    if (first === null || nowMs - first.sinceMs < this.#timings.turnMs) return;
+    if (first === null || nowMs - first.sinceMs < this.#timings.maxFirstMs) return;
     this.#first = null;
     const tenant = [...this.#waiting.keys()].find(({ modelId }) => modelId === first.modelId);
     if (!tenant || tenant.alwaysOn) return;

@@ -2,9 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-
-// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, as they are sent
-type Json = any;
+import { answer, type Json, refuse, scaleOf, send, sliceOf, status } from './kubernetes-objects.ts';
 
 /** One thing that was asked, in the words of a Role. */
 export interface Asked {
@@ -23,7 +21,6 @@ interface WatchedStream {
 }
 
 const SLICES = 'endpointslices';
-const KINDS: Record<string, string> = { deployments: 'Deployment', statefulsets: 'StatefulSet' };
 /** What a list is asked for with `fieldSelector` and the path of that field here. */
 const FIELDS: Record<string, (item: Json) => unknown> = {
   type: ({ type }) => type,
@@ -46,6 +43,8 @@ export class FakeKubernetes {
   meanwhile: (() => void) | null = null;
   /** Plays the controllers: called after a count was set. */
   onScale: (path: string, replicas: number) => void = () => {};
+  /** Calls are answered when this is over. */
+  #silence: Promise<void> = Promise.resolve();
   readonly #workloads = new Map<string, { replicas: number; observed: number; version: number }>();
   readonly #slices = new Map<string, Json>();
   #history: { version: number; service: string; type: string; object: Json }[] = [];
@@ -66,6 +65,15 @@ export class FakeKubernetes {
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Takes calls and does not answer them until the returned function is called. */
+  fallSilent(): () => void {
+    let end = () => {};
+    this.#silence = new Promise((resolve) => {
+      end = resolve;
+    });
+    return end;
   }
 
   /** Writes a kubeconfig with the current token. Returns its path. */
@@ -111,24 +119,7 @@ export class FakeKubernetes {
   /** The endpoints of a Service of one slice, by address and whether they are ready. */
   endpoints(service: string, port: number, ready: Record<string, boolean>): void {
     const known = this.#slices.has(service);
-    const addresses = Object.entries(ready);
-    const slice = {
-      metadata: {
-        name: `${service}-x1`,
-        labels: { 'kubernetes.io/service-name': service },
-        resourceVersion: String(++this.#version),
-      },
-      addressType: 'IPv4',
-      // The controller leaves both null for a Service without pods.
-      ports: addresses.length === 0 ? null : [{ name: 'http', port, protocol: 'TCP' }],
-      endpoints:
-        addresses.length === 0
-          ? null
-          : addresses.map(([address, isReady]) => ({
-              addresses: [address],
-              conditions: { ready: isReady, serving: isReady, terminating: false },
-            })),
-    };
+    const slice = sliceOf(service, ++this.#version, port, ready);
     this.#slices.set(service, slice);
     this.#publish(service, known ? 'MODIFIED' : 'ADDED', slice);
   }
@@ -196,6 +187,7 @@ export class FakeKubernetes {
       body: text ? JSON.parse(text) : null,
     };
     this.asked.push(asked);
+    await this.#silence;
     const failing = this.failures.findIndex(({ match }) => match === `${verb} ${resource}`);
     if (failing >= 0) {
       const [{ status, message } = { status: 500, message: '' }] = this.failures.splice(failing, 1);
@@ -225,14 +217,7 @@ export class FakeKubernetes {
       workload.version = ++this.#version;
       this.onScale(path, workload.replicas);
     }
-    const { replicas, observed, version } = workload;
-    answer(response, {
-      kind: 'Scale',
-      apiVersion: 'autoscaling/v1',
-      metadata: { name, namespace, resourceVersion: String(version) },
-      spec: replicas > 0 ? { replicas } : {},
-      status: { replicas: observed, selector: `app=${name},of=${KINDS[plural]}` },
-    });
+    answer(response, scaleOf({ ...workload, name, namespace, plural }));
   }
 
   #list({ resource, query }: Asked, response: ServerResponse): void {
@@ -273,32 +258,3 @@ export class FakeKubernetes {
 
 const serviceIn = (query: URLSearchParams): string =>
   (query.get('labelSelector') ?? '').replace('kubernetes.io/service-name=', '');
-
-const send = (response: ServerResponse, { type, object }: { type: string; object: Json }): void => {
-  response.write(`${JSON.stringify({ type, object })}\n`);
-};
-
-function answer(response: ServerResponse, body: Json, status = 200): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-}
-
-const REASONS: Readonly<Record<number, string>> = {
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'NotFound',
-  409: 'Conflict',
-  410: 'Expired',
-};
-
-const status = (code: number, message: string): Json => ({
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Failure',
-  message,
-  reason: REASONS[code] ?? 'InternalError',
-  code,
-});
-
-const refuse = (response: ServerResponse, code: number, message: string): void =>
-  answer(response, status(code, message), code);

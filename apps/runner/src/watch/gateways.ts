@@ -24,7 +24,7 @@ interface Known {
 export interface GatewaysOptions {
   readonly nowMs: () => number;
   /**
-   * How long a disconnected gateway is assumed to go on as it last reported: it serves from its
+   * How long a disconnected gateway is assumed to continue as it last reported: it serves from its
    * last catalog. For as long after gateways can reach it, a runner assumes that there may be some
    * that it has not met yet.
    */

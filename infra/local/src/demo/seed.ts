@@ -62,7 +62,7 @@ export async function seedDemo(
   const known = orgs.some(({ slug }) => slug === secrets.demo?.org);
   const demo = known && secrets.demo ? secrets.demo : await createDemo(control, secrets);
   const wanted = DEMO_MODELS.map((model) => publication(model, plans, place));
-  const standins = wanted.map(placeOf);
+  const standins = wanted.map(locationOf);
   const before = demo.standins;
   // If this start is interrupted, a model may have either place.
   rememberDemo(files, before ? { ...demo, standins: [...before, ...standins] } : demo);
@@ -73,7 +73,7 @@ export async function seedDemo(
   const models: string[] = [];
   for (const settings of wanted) {
     const there = published.find(({ name }) => name === settings.name);
-    if (before && !(there && before.includes(placeOf(there.settings as Place)))) continue;
+    if (before && !(there && before.includes(locationOf(there.settings as ModelLocation)))) continue;
     if (there) await moveModel(db, there, settings);
     else must(await control.publishModel(OPERATOR, { org: demo.org, ...settings }));
     models.push(settings.name);
@@ -82,9 +82,9 @@ export async function seedDemo(
 }
 
 /** What settings say of where a model runs. */
-type Place = Partial<Pick<DemoPublication, 'urls' | 'command'>>;
+type ModelLocation = Partial<Pick<DemoPublication, 'urls' | 'command'>>;
 
-const placeOf = ({ urls = [], command }: Place): string => command ?? urls.join(',');
+const locationOf = ({ urls = [], command }: ModelLocation): string => command ?? urls.join(',');
 
 /** Updates where a model runs, which changes with each start. There is no runner to tell yet. */
 async function moveModel(

@@ -7,7 +7,7 @@ const STOP_GRACE_MS = 5_000;
 const KILL_GRACE_MS = 5_000;
 
 /**
- * Ends the models' processes once no runner is left. A runner leaves them to the next one, whoever
+ * Ends the model processes once no runner is left. A runner leaves them to the next one, whoever
  * ended it, so only the stack knows that there will be none.
  *
  * The runner describes each of them in a file of its state folder. The process leads its group. The

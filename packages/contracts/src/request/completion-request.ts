@@ -75,8 +75,8 @@ const MAX_DEPTH = 100;
 
 /**
  * Validates a body, or refuses it by the first rule that it breaks. Unsupported fields come first,
- * before anything is parsed. The scan for them goes on to the end of the text only because a body
- * that is no JSON must be refused as that, whatever its fields. It creates nothing: 32 KiB take 0.2
+ * before anything is parsed. The scan for them continues to the end of the text only because
+ * invalid JSON must be refused as such, whatever its fields. It creates nothing: 32 KiB take 0.2
  * ms, less than the rest of a small request, and more than that is left to a worker thread.
  */
 export function validateCompletionRequest(text: string): ValidatedRequest | Refusal {

@@ -112,8 +112,10 @@ export async function insertKey(
  * creations cannot exceed the plan's limit together. Keys of pages that have ended take no room.
  */
 async function checkRoom(tx: Tx, orgId: string, nowMs: number): Promise<Result<null>> {
+  await tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;
+  // A statement of its own: one that waits for the lock would still see the plan from before.
   const [plan] = await tx.$queryRaw<{ name: string; keys: number }[]>`
-    SELECT plan.name, plan.keys FROM org JOIN plan ON plan.id = org.plan_id WHERE org.id = ${orgId} FOR UPDATE OF org`;
+    SELECT plan.name, plan.keys FROM org JOIN plan ON plan.id = org.plan_id WHERE org.id = ${orgId}`;
   if (!plan) return refuse('not_found', 'The organization no longer exists.', 'org');
   await tx.apiKey.deleteMany({ where: { orgId, expiresAt: { lte: new Date(nowMs) } } });
   const [count] = await tx.$queryRaw<{ total: number; valid: number }[]>`

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newApiKey, parseApiKey } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import {
+  PATIENT_DB,
+  type TestPostgres,
+  testClock,
+  testPostgres,
+  untilOneWaitsForALock,
+} from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import { limitsText, mayCallText } from './view.ts';
 
@@ -22,6 +28,9 @@ beforeEach(() => {
   clock.set(Date.UTC(2026, 10, 21, 12));
   fixture = createFixture(db, clock.now);
 });
+
+type Tx = Parameters<Parameters<Db['$transaction']>[0]>[0];
+type Org = Awaited<ReturnType<Db['org']['findUniqueOrThrow']>>;
 
 const publish = (org: string, name: string) =>
   fixture.control.publishModel(OPERATOR, {
@@ -150,6 +159,42 @@ describe('create', () => {
     expect(refusal(await fixture.control.createKey(OPERATOR, { org, name: 'k' })).code).toBe('limit_reached');
     value(await fixture.control.revokeKey(OPERATOR, { org, id: first.id }));
     expect((await fixture.control.createKey(OPERATOR, { org, name: 'k' })).ok).toBe(true);
+  });
+
+  describe('that waits for a change of the plan', () => {
+    /** Creates a key of the organization while `change` is not committed yet. */
+    const createDuring = async (slug: string, change: (tx: Tx, org: Org) => Promise<unknown>) => {
+      const org = await db.org.findUniqueOrThrow({ where: { slug } });
+      let created: ReturnType<typeof fixture.control.createKey> | undefined;
+      await db.$transaction(
+        async (tx) => {
+          await change(tx, org);
+          await tx.org.update({ where: { id: org.id }, data: { limitsVersion: { increment: 1 } } });
+          created = fixture.control.createKey(OPERATOR, { org: slug, name: 'k' });
+          await untilOneWaitsForALock(db);
+        },
+        { timeout: 60_000 },
+      );
+      return created as NonNullable<typeof created>;
+    };
+
+    it('keeps to the limit that it lowers [plan.keys]', async () => {
+      const org = await fixture.org('Lowered', 'Pro');
+      value(await fixture.control.createKey(OPERATOR, { org, name: 'first' }));
+      const result = await createDuring(org, (tx, { planId }) =>
+        tx.plan.update({ where: { id: planId }, data: { keys: 1 } }),
+      );
+      expect(refusal(result).code).toBe('limit_reached');
+    });
+
+    it('has the room of the plan that the organization moves to', async () => {
+      const org = await fixture.org('Moved', 'Free');
+      const { id: planId } = await db.plan.findFirstOrThrow({ where: { name: 'Starter' } });
+      const result = await createDuring(org, (tx, { id }) =>
+        tx.org.update({ where: { id }, data: { planId } }),
+      );
+      expect(result.ok).toBe(true);
+    });
   });
 
   it('says that more than one key must go, if a smaller plan has room for fewer than there are', async () => {

@@ -5,7 +5,8 @@ const APPENDED = /\P{L}{1,5}$/u;
 /** Anything else in a name or a password that does not make it another word. */
 const NOT_WORD = /[^\p{L}\p{N}]/gu;
 const PRODUCT = 'tidegate';
-const MESSAGE = 'Password is too easy to guess. Choose one that is not common and not a name from here.';
+const MESSAGE =
+  'Password is too easy to guess. It must not be a common one, the e-mail address or a part of it, or the name of the organization or of Tidegate.';
 
 /**
  * The fault of a password that attackers try first: one of the 49,000 most common ones, or the

@@ -105,13 +105,7 @@ describe('a published model', () => {
   it.each([
     ['nothing', external, {}, undefined, /at least one setting/],
     ['a command to one at URLs', external, { command: 'x' }, 'command', /is at URLs/],
-    [
-      'a start time-out to one at URLs',
-      external,
-      { startTimeoutS: 5 },
-      'startTimeoutS',
-      /not for a model at URLs/,
-    ],
+    ['a start time-out to one at URLs', external, { startTimeoutS: 5 }, 'startTimeoutS', /no start time-out/],
     [
       'an idle time to one that is always on',
       external,

@@ -4,7 +4,13 @@ import type { Actor } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
-import { type ChangedSettings, type ChangeModelInput, changeInput, ONLY_FOR_WORKLOADS } from './input.ts';
+import {
+  type ChangedSettings,
+  type ChangeModelInput,
+  changeInput,
+  NO_START_TIMEOUT,
+  ONLY_FOR_WORKLOADS,
+} from './input.ts';
 import { findModel, tellRunner } from './models.ts';
 import { originOf } from './origin.ts';
 import { poolFor, refuseMove, refuseShare, refuseTooLarge } from './placement.ts';
@@ -16,7 +22,7 @@ const OF_DRIVER = ['urls', 'command', 'replicas', 'healthPath', 'startTimeoutS']
 
 /**
  * Changes settings of a published model. Its id, its keys and its usage stay. Requests in flight
- * end as they began. A process that runs goes on as it was started; its next start is as changed.
+ * end as they began. A process that runs continues as it was started; its next start is as changed.
  */
 export async function changeModel(
   deps: ControlDeps,
@@ -99,10 +105,8 @@ function unfitFor(driver: string, mode: string, changes: Changes) {
     );
   if (driver !== 'kubernetes' && (service !== undefined || replicas !== undefined))
     return refuse('invalid_input', ONLY_FOR_WORKLOADS, service === undefined ? 'replicas' : 'service');
-  if (driver === 'external' && startTimeoutS !== undefined) {
-    const message = 'A time to start is not for a model at URLs: it is started by someone else.';
-    return refuse('invalid_input', message, 'startTimeoutS');
-  }
+  if (driver === 'external' && startTimeoutS !== undefined)
+    return refuse('invalid_input', NO_START_TIMEOUT, 'startTimeoutS');
   if (mode === 'always_on' && sleepAfterS !== undefined)
     return refuse('invalid_input', 'An idle time is only for a model that wakes on request.', 'sleepAfterS');
   return null;

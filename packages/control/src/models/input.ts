@@ -144,17 +144,12 @@ export function driverOf(input: PublishSettings): Result<StoredDriver> {
       'mode',
     );
   }
-  if (startTimeoutS !== undefined) {
-    return refuse(
-      'invalid_input',
-      'A time to start is not for a model at URLs: it is started by someone else.',
-      'startTimeoutS',
-    );
-  }
+  if (startTimeoutS !== undefined) return refuse('invalid_input', NO_START_TIMEOUT, 'startTimeoutS');
   return ok({ driver: 'external', settings: { urls: urls ?? [], ...given({ healthPath }) } });
 }
 
 export const ONLY_FOR_WORKLOADS = 'Service and replicas are only for a workload of Kubernetes.';
+export const NO_START_TIMEOUT = 'A model at URLs has no start time-out: someone else starts it.';
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 

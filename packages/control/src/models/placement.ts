@@ -45,11 +45,11 @@ export function refuseShare(actor: Actor, driver: string, { cost, pinned }: Shar
   const field = cost === undefined ? 'pinned' : 'cost';
   if (cost === undefined && pinned === undefined) return null;
   if (actor.kind !== 'operator') {
-    const message = 'Only an operator of the installation may say what a model takes of its pool.';
+    const message = 'Only an operator of the installation may set cost or pinned.';
     return refuse('forbidden', message, field);
   }
   if (driver !== 'external') return null;
-  const message = 'Cost and pinned are not for a model at URLs: it takes nothing of the pool.';
+  const message = 'A model at URLs has no cost and cannot be pinned: it uses no capacity of the pool.';
   return refuse('invalid_input', message, field);
 }
 

@@ -276,8 +276,8 @@ describe('one request', () => {
   it('of nobody, of others, or with a malformed id is refused with the reason', async () => {
     const told = async (id: string) =>
       refusal(await fixture.control.showRequest(OPERATOR, { org, id })).message;
-    expect(await told(newRequestId())).toContain('No counted request of the last 35 days has this id.');
-    expect(await told(await request(NOW_MS, { orgId: 'org_of_others2' }))).toContain('No counted request');
+    expect(await told(newRequestId())).toContain('No request counted in the last 35 days has this id.');
+    expect(await told(await request(NOW_MS, { orgId: 'org_of_others2' }))).toContain('No request counted');
     expect(await told('req_1')).toMatch(/^Request id must be 24 letters and digits/);
     fixture.limiter.away = true;
     expect(await told(newRequestId())).toContain('the limiter is not available');

@@ -58,6 +58,6 @@ export async function showRequest(
 }
 
 const NOT_COUNTED =
-  'No counted request of the last 35 days has this id. A request that was refused before it was counted is in no list.';
+  'No request counted in the last 35 days has this id. Requests that were refused before they were counted are not listed.';
 const UNAVAILABLE =
   'No settled request has this id. Whether one is in progress is not known: the limiter is not available right now.';

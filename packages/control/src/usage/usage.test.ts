@@ -158,7 +158,7 @@ describe('usage by key and model', () => {
     );
   });
 
-  it('is an error, and not a wrong number, where a sum is too large to be told', async () => {
+  it('fails instead of returning a wrong number if a sum is too large to represent', async () => {
     const of = { orgId: pairsOrgId, keyId: 'key_a', modelId: 'mdl_x', errors: 0n, durationMsSum: 0n };
     const tokens = { completionTokens: 0n, unreportedTokens: 0n, durationCount: 0n };
     const rowsWith = (promptTokens: bigint) =>

@@ -45,7 +45,7 @@ const month = async (client: LimiterClient) =>
   (await callUnary(client, 'getMonth', { orgId: 'org_1' }, { deadlineMs: 5_000 })).requests;
 
 describe('the clients of equal servers', () => {
-  it('follows what DNS says, and goes on from a server that is gone to the next', async () => {
+  it('follows what DNS says, and moves on from a server that is gone to the next', async () => {
     let nowMs = 0;
     let found = ['10.0.0.1'];
     const places: Record<string, string> = { '10.0.0.1:7100': first, '10.0.0.2:7100': second };

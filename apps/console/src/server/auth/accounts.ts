@@ -47,8 +47,8 @@ export const createAccounts = ({ db, auth, passwords }: AccountsOptions): Accoun
       return { outcome: 'changed', headers: response.headers };
     }
     const { code } = (await response.json().catch(() => ({}))) as { readonly code?: string };
-    return { outcome: code === WRONG_PASSWORD ? 'wrong' : 'failed' };
+    return { outcome: code === WRONG_PASSWORD_CODE ? 'wrong' : 'failed' };
   },
 });
 
-const WRONG_PASSWORD = 'INVALID_PASSWORD';
+const WRONG_PASSWORD_CODE = 'INVALID_PASSWORD';

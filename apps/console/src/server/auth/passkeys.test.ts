@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
-import { canHavePasskeys, createAuth } from './auth.ts';
+import { createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
+import { canHavePasskeys } from './passkey-plugin.ts';
 import { createPasskeys, type Passkeys } from './passkeys.ts';
 
 const SITE = 'https://console.example';

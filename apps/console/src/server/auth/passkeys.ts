@@ -23,6 +23,18 @@ export interface Challenge<Options> {
   readonly headers: Headers;
 }
 
+interface MadePasskey {
+  readonly answer: RegistrationResponseJSON;
+  /** Where it is made, in words. */
+  readonly place: string;
+  readonly headers: Headers;
+}
+
+interface PasskeyAttempt {
+  readonly answer: AuthenticationResponseJSON;
+  readonly headers: Headers;
+}
+
 export type PasskeySignIn =
   | { readonly outcome: 'signed in'; readonly headers: Headers; readonly userId: string }
   /**
@@ -43,14 +55,8 @@ export interface Passkeys {
   /**
    * Keeps the passkey that the browser has made. The first second factor of an account ends all
    * other sessions: they began without it. Its recovery codes must have been made before.
-   *
-   * @param made.place where it is made, in words
    */
-  add(made: {
-    readonly answer: RegistrationResponseJSON;
-    readonly place: string;
-    readonly headers: Headers;
-  }): Promise<'added' | 'failed'>;
+  add(made: MadePasskey): Promise<'added' | 'failed'>;
   /**
    * Removes one of a user's passkeys.
    * `last`: the account would be left without a second factor. That is turned off as a whole.
@@ -58,10 +64,7 @@ export interface Passkeys {
   remove(userId: string, id: string): Promise<'removed' | 'last' | 'unknown'>;
   /** Begins to sign in whoever has a passkey. */
   challenge(headers: Headers): Promise<Challenge<PublicKeyCredentialRequestOptionsJSON>>;
-  signIn(attempt: {
-    readonly answer: AuthenticationResponseJSON;
-    readonly headers: Headers;
-  }): Promise<PasskeySignIn>;
+  signIn(attempt: PasskeyAttempt): Promise<PasskeySignIn>;
 }
 
 interface PasskeysOptions {
@@ -70,69 +73,87 @@ interface PasskeysOptions {
   readonly devices: Devices;
 }
 
-export const createPasskeys = ({ db, auth, devices }: PasskeysOptions): Passkeys => ({
-  async list(userId) {
-    const rows = await db.passkey.findMany({ where: { userId }, orderBy: [{ createdAt: 'asc' }] });
-    return rows.map(({ id, name, aaguid, createdAt }) => ({
-      id,
-      name: getAuthenticatorName(aaguid) ?? name ?? 'Passkey',
-      madeAt: createdAt,
-    }));
-  },
-  async offer(headers) {
-    const response = await auth.api.generatePasskeyRegistrationOptions({ headers, asResponse: true });
-    if (!response.ok) return null;
-    return { options: await response.json(), headers: response.headers };
-  },
-  async add({ answer, place, headers }) {
-    const session = await auth.api.getSession({ headers });
-    if (!session) return 'failed';
-    const userId = session.user.id;
-    // Without recovery codes, losing the device would lock the user out.
-    if ((await db.twoFactor.count({ where: { userId } })) === 0) return 'failed';
-    const body = { response: answer, name: place };
-    const response = await throwingFailures(() =>
-      auth.api.verifyPasskeyRegistration({ body, headers, asResponse: true }),
-    );
-    if (!response.ok) return 'failed';
-    const { count } = await db.user.updateMany({
-      where: { id: userId, twoFactorEnabled: false },
-      data: { twoFactorEnabled: true },
-    });
-    if (count > 0) await auth.api.revokeOtherSessions({ headers });
-    return 'added';
-  },
-  remove: (userId, id) =>
-    db.$transaction(async (tx) => {
-      // Two removals at once must not both find another passkey left.
-      await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${userId} FOR UPDATE`;
-      const rows = await tx.passkey.findMany({ where: { userId }, select: { id: true } });
-      if (!rows.some((row) => row.id === id)) return 'unknown';
-      const apps = await tx.twoFactor.count({ where: { userId, verified: true } });
-      if (rows.length + apps === 1) return 'last';
-      await tx.passkey.delete({ where: { id } });
-      return 'removed';
-    }),
-  async challenge(headers) {
-    const response = await auth.api.generatePasskeyAuthenticationOptions({ headers, asResponse: true });
-    if (!response.ok) throw new Error(`a passkey's challenge failed with ${response.status}`);
-    const options = (await response.json()) as PublicKeyCredentialRequestOptionsJSON;
-    // The plugin asks the device to check its user only if it likes to.
-    return { options: { ...options, userVerification: 'required' }, headers: response.headers };
-  },
-  async signIn({ answer, headers }) {
-    if (!isCredentialId(answer?.id)) return { outcome: 'wrong', userId: null };
-    const response = await throwingFailures(() =>
-      auth.api.verifyPasskeyAuthentication({ body: { response: { ...answer } }, headers, asResponse: true }),
-    );
-    if (response.status >= 500) throw new Error(`a passkey's sign-in failed with ${response.status}`);
-    if (!response.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
-    const { user } = (await response.json()) as { user: { id: string; email: string } };
-    const cookies = new Headers(response.headers);
-    cookies.append('set-cookie', devices.remember(headers, user.email, 'second factor'));
-    return { outcome: 'signed in', headers: cookies, userId: user.id };
-  },
+export const createPasskeys = (options: PasskeysOptions): Passkeys => ({
+  list: (userId) => list(options, userId),
+  offer: (headers) => offer(options, headers),
+  add: (made) => add(options, made),
+  remove: (userId, id) => remove(options, userId, id),
+  challenge: (headers) => challenge(options, headers),
+  signIn: (attempt) => signIn(options, attempt),
 });
+
+async function list({ db }: PasskeysOptions, userId: string): Promise<PasskeyView[]> {
+  const rows = await db.passkey.findMany({ where: { userId }, orderBy: [{ createdAt: 'asc' }] });
+  return rows.map(({ id, name, aaguid, createdAt }) => ({
+    id,
+    name: getAuthenticatorName(aaguid) ?? name ?? 'Passkey',
+    madeAt: createdAt,
+  }));
+}
+
+async function offer({ auth }: PasskeysOptions, headers: Headers): ReturnType<Passkeys['offer']> {
+  const response = await auth.api.generatePasskeyRegistrationOptions({ headers, asResponse: true });
+  if (!response.ok) return null;
+  return { options: await response.json(), headers: response.headers };
+}
+
+async function add(
+  { db, auth }: PasskeysOptions,
+  { answer, place, headers }: MadePasskey,
+): Promise<'added' | 'failed'> {
+  const session = await auth.api.getSession({ headers });
+  if (!session) return 'failed';
+  const userId = session.user.id;
+  // Without recovery codes, losing the device would lock the user out.
+  if ((await db.twoFactor.count({ where: { userId } })) === 0) return 'failed';
+  const body = { response: answer, name: place };
+  const response = await throwingFailures(() =>
+    auth.api.verifyPasskeyRegistration({ body, headers, asResponse: true }),
+  );
+  if (!response.ok) return 'failed';
+  const { count } = await db.user.updateMany({
+    where: { id: userId, twoFactorEnabled: false },
+    data: { twoFactorEnabled: true },
+  });
+  if (count > 0) await auth.api.revokeOtherSessions({ headers });
+  return 'added';
+}
+
+const remove = ({ db }: PasskeysOptions, userId: string, id: string): ReturnType<Passkeys['remove']> =>
+  db.$transaction(async (tx) => {
+    // Two removals at once must not both find another passkey left.
+    await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${userId} FOR UPDATE`;
+    const rows = await tx.passkey.findMany({ where: { userId }, select: { id: true } });
+    if (!rows.some((row) => row.id === id)) return 'unknown';
+    const apps = await tx.twoFactor.count({ where: { userId, verified: true } });
+    if (rows.length + apps === 1) return 'last';
+    await tx.passkey.delete({ where: { id } });
+    return 'removed';
+  });
+
+async function challenge({ auth }: PasskeysOptions, headers: Headers): ReturnType<Passkeys['challenge']> {
+  const response = await auth.api.generatePasskeyAuthenticationOptions({ headers, asResponse: true });
+  if (!response.ok) throw new Error(`a passkey's challenge failed with ${response.status}`);
+  const options = (await response.json()) as PublicKeyCredentialRequestOptionsJSON;
+  // The plugin asks the device to check its user only if it likes to.
+  return { options: { ...options, userVerification: 'required' }, headers: response.headers };
+}
+
+async function signIn(
+  { db, auth, devices }: PasskeysOptions,
+  { answer, headers }: PasskeyAttempt,
+): Promise<PasskeySignIn> {
+  if (!isCredentialId(answer?.id)) return { outcome: 'wrong', userId: null };
+  const response = await throwingFailures(() =>
+    auth.api.verifyPasskeyAuthentication({ body: { response: { ...answer } }, headers, asResponse: true }),
+  );
+  if (response.status >= 500) throw new Error(`a passkey's sign-in failed with ${response.status}`);
+  if (!response.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
+  const { user } = (await response.json()) as { user: { id: string; email: string } };
+  const cookies = new Headers(response.headers);
+  cookies.append('set-cookie', devices.remember(headers, user.email, 'second factor'));
+  return { outcome: 'signed in', headers: cookies, userId: user.id };
+}
 
 /** Browsers send anything. The database would fail over some of it. */
 const isCredentialId = (id: unknown): boolean => typeof id === 'string' && /^[\w-]{1,1400}$/.test(id);

@@ -47,7 +47,7 @@ const signedInAs = async (auth: Auth, header: string) =>
   (await auth.api.getSession({ headers: new Headers({ cookie: header }) }))?.user.email;
 
 describe('a session that began under the previous secret', () => {
-  it('goes on, in whatever company its cookie comes', async () => {
+  it('continues, whichever other cookies are sent with its own', async () => {
     const auth = authWith(NEW, OLD);
     expect(await signedInAs(auth, cookie)).toBe(email);
     expect(await signedInAs(auth, `a=b; ${cookie};c=%; tidegate.x=1.2`)).toBe(email);

@@ -17,7 +17,7 @@ export interface NewAuthenticator {
 
 export type SetUp = ({ readonly outcome: 'begun' } & NewAuthenticator) | Failure;
 export type Renewed = { readonly outcome: 'renewed'; readonly recoveryCodes: readonly string[] } | Failure;
-/** `headers` contain the cookie of the session that goes on. */
+/** `headers` contain the cookie of the session that continues. */
 export type Changed = { readonly outcome: 'changed'; readonly headers: Headers } | Failure;
 interface Failure {
   /** `wrong`: the password or the code. */
@@ -50,6 +50,10 @@ interface WithPassword {
   readonly password: string;
   readonly headers: Headers;
 }
+interface WithCode {
+  readonly code: string;
+  readonly headers: Headers;
+}
 
 /** The second factor of accounts that have a password. */
 export interface SecondFactor {
@@ -61,8 +65,8 @@ export interface SecondFactor {
    * Takes the new app into use. The first second factor of an account ends all other sessions: they
    * began without it. Refused if an app is in use already: its codes are limited.
    */
-  confirm(proof: { readonly code: string; readonly headers: Headers }): Promise<Changed>;
-  /** Voids the recovery codes and makes new ones. */
+  confirm(proof: WithCode): Promise<Changed>;
+  /** Makes new recovery codes. The old ones stop working. */
   renewCodes(proof: WithPassword): Promise<Renewed>;
   /** Removes the app and all passkeys. */
   remove(proof: WithPassword): Promise<Changed>;
@@ -72,7 +76,7 @@ export interface SecondFactor {
    * step until these are over, except in a browser that completed one before: it has ten of its
    * own.
    */
-  complete(attempt: { readonly code: string; readonly headers: Headers }): Promise<SecondStep>;
+  complete(attempt: WithCode): Promise<SecondStep>;
 }
 
 interface VerifiedStep {
@@ -97,99 +101,131 @@ interface SecondFactorOptions {
   readonly now: () => number;
 }
 
-export const createSecondFactor = ({ db, auth, devices, now }: SecondFactorOptions): SecondFactor => {
-  const codesKey = (headers: Headers, email: string) => {
-    const device = devices.idOf(headers, email, 'second factor');
-    return `codes:${digest(email)}${device === null ? '' : ` device:${device}`}`;
-  };
-  /** The answer's headers, by which the browser is also known from now on. */
-  const known = (response: Response, headers: Headers, { email }: VerifiedStep['user']): Headers => {
-    const all = new Headers(response.headers);
-    all.append('set-cookie', devices.remember(headers, email, 'second factor'));
-    return all;
-  };
-  /** Remembers a value among the attempts to sign in, which are deleted when their time is over. */
-  const isFirst = async (kind: 'code' | 'locked', value: string, forMs: number): Promise<boolean> => {
-    const key = `${kind}:${createHash('sha256').update(value).digest('hex')}`;
-    const data = [{ key, count: 1, resetsAt: new Date(now() + forMs) }];
-    return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
-  };
-  const hasApp = async (userId: string): Promise<boolean> =>
-    (await db.twoFactor.count({ where: { userId, verified: true } })) > 0;
-  return {
-    hasApp,
-    async begin({ password, headers }) {
-      const response = await auth.api.enableTwoFactor({
-        body: { password, method: 'totp' },
-        headers,
-        asResponse: true,
-      });
-      if (!response.ok) return failure(response);
-      const { totpURI, backupCodes } = (await response.json()) as { totpURI: string; backupCodes: string[] };
-      return { outcome: 'begun', uri: totpURI, recoveryCodes: backupCodes };
-    },
-    async confirm({ code, headers }) {
-      const session: Pick<OpenSession, 'user'> | null = await auth.api.getSession({ headers });
-      if (!session || (await hasApp(session.user.id))) return { outcome: 'failed' };
-      const response = await auth.api.verifyTOTP({
-        body: { code: compact(code) },
-        headers: withoutStep(headers),
-        asResponse: true,
-      });
-      if (!response.ok) return failure(response);
-      const { user } = (await response.json()) as VerifiedStep;
-      if (!session.user.twoFactorEnabled) {
-        const own = new Headers({ cookie: cookiesOf(response) });
-        await auth.api.revokeOtherSessions({ headers: own });
-      }
-      return { outcome: 'changed', headers: known(response, headers, user) };
-    },
-    async renewCodes({ password, headers }) {
-      const response = await auth.api.generateBackupCodes({ body: { password }, headers, asResponse: true });
-      if (!response.ok) return failure(response);
-      const { backupCodes } = (await response.json()) as { backupCodes: string[] };
-      return { outcome: 'renewed', recoveryCodes: backupCodes };
-    },
-    async remove({ password, headers }) {
-      const session = await auth.api.getSession({ headers });
-      const response = await auth.api.disableTwoFactor({ body: { password }, headers, asResponse: true });
-      if (!response.ok) return failure(response);
-      if (session) await db.passkey.deleteMany({ where: { userId: session.user.id } });
-      return { outcome: 'changed', headers: response.headers };
-    },
-    async complete({ code, headers }) {
-      const given = compact(code);
-      const by = APP_CODE.test(given) ? 'app' : 'recovery code';
-      const step = await auth.api.getBegunSignIn({ headers });
-      const begun =
-        step && (await db.user.findUnique({ where: { id: step.userId }, select: { email: true } }));
-      if (!step || !begun) return { outcome: 'over' };
-      const { userId } = step;
-      const key = codesKey(headers, begun.email);
-      if ((await take(db, now(), key, CODES)) > 0) {
-        const first = await isFirst('locked', step.id, STEP_REMEMBERED_MS);
-        return { outcome: 'locked', isFirst: first, userId, by };
-      }
-      const verify = by === 'app' ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
-      const response = await throwingFailures(() =>
-        verify({ body: { code: given }, headers, asResponse: true }),
-      );
-      if (response.ok) {
-        const { token, user } = (await response.json()) as VerifiedStep;
-        if (await isFirst('code', `${user.id} ${given}`, CODE_REMEMBERED_MS)) {
-          await renew(db, codesKey(headers, user.email));
-          return { outcome: 'signed in', headers: known(response, headers, user), userId: user.id, by };
-        }
-        await db.session.deleteMany({ where: { token } });
-        return { outcome: 'wrong', userId: user.id, by };
-      }
-      if (WRONG.has(await problemOf(response))) return { outcome: 'wrong', userId, by };
-      // It was not compared with anything.
-      await giveBack(db, key);
-      return { outcome: 'over' };
-    },
-  };
-};
+export const createSecondFactor = (options: SecondFactorOptions): SecondFactor => ({
+  hasApp: (userId) => hasApp(options, userId),
+  begin: (proof) => begin(options, proof),
+  confirm: (proof) => confirm(options, proof),
+  renewCodes: (proof) => renewCodes(options, proof),
+  remove: (proof) => remove(options, proof),
+  complete: (attempt) => complete(options, attempt),
+});
+
+const hasApp = async ({ db }: SecondFactorOptions, userId: string): Promise<boolean> =>
+  (await db.twoFactor.count({ where: { userId, verified: true } })) > 0;
+
+async function begin({ auth }: SecondFactorOptions, { password, headers }: WithPassword): Promise<SetUp> {
+  const response = await auth.api.enableTwoFactor({
+    body: { password, method: 'totp' },
+    headers,
+    asResponse: true,
+  });
+  if (!response.ok) return failure(response);
+  const { totpURI, backupCodes } = (await response.json()) as { totpURI: string; backupCodes: string[] };
+  return { outcome: 'begun', uri: totpURI, recoveryCodes: backupCodes };
+}
+
+async function confirm(options: SecondFactorOptions, { code, headers }: WithCode): Promise<Changed> {
+  const { auth } = options;
+  const session: Pick<OpenSession, 'user'> | null = await auth.api.getSession({ headers });
+  if (!session || (await hasApp(options, session.user.id))) return { outcome: 'failed' };
+  const response = await auth.api.verifyTOTP({
+    body: { code: compact(code) },
+    headers: withoutStep(headers),
+    asResponse: true,
+  });
+  if (!response.ok) return failure(response);
+  const { user } = (await response.json()) as VerifiedStep;
+  if (!session.user.twoFactorEnabled) {
+    const own = new Headers({ cookie: cookiesOf(response) });
+    await auth.api.revokeOtherSessions({ headers: own });
+  }
+  return { outcome: 'changed', headers: known(options, response, headers, user) };
+}
+
+async function renewCodes(
+  { auth }: SecondFactorOptions,
+  { password, headers }: WithPassword,
+): Promise<Renewed> {
+  const response = await auth.api.generateBackupCodes({ body: { password }, headers, asResponse: true });
+  if (!response.ok) return failure(response);
+  const { backupCodes } = (await response.json()) as { backupCodes: string[] };
+  return { outcome: 'renewed', recoveryCodes: backupCodes };
+}
+
+async function remove(
+  { db, auth }: SecondFactorOptions,
+  { password, headers }: WithPassword,
+): Promise<Changed> {
+  const session = await auth.api.getSession({ headers });
+  const response = await auth.api.disableTwoFactor({ body: { password }, headers, asResponse: true });
+  if (!response.ok) return failure(response);
+  if (session) await db.passkey.deleteMany({ where: { userId: session.user.id } });
+  return { outcome: 'changed', headers: response.headers };
+}
+
+async function complete(options: SecondFactorOptions, { code, headers }: WithCode): Promise<SecondStep> {
+  const { db, auth, now } = options;
+  const given = compact(code);
+  const by = APP_CODE.test(given) ? 'app' : 'recovery code';
+  const step = await auth.api.getBegunSignIn({ headers });
+  const begun = step && (await db.user.findUnique({ where: { id: step.userId }, select: { email: true } }));
+  if (!step || !begun) return { outcome: 'over' };
+  const { userId } = step;
+  const key = codesKey(options, headers, begun.email);
+  if ((await take(db, now(), key, CODES)) > 0) {
+    const first = await isFirst(options, 'locked', step.id, STEP_REMEMBERED_MS);
+    return { outcome: 'locked', isFirst: first, userId, by };
+  }
+  const verify = by === 'app' ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
+  const response = await throwingFailures(() => verify({ body: { code: given }, headers, asResponse: true }));
+  if (response.ok) {
+    const { token, user } = (await response.json()) as VerifiedStep;
+    if (await isFirst(options, 'code', `${user.id} ${given}`, CODE_REMEMBERED_MS)) {
+      await renew(db, codesKey(options, headers, user.email));
+      return {
+        outcome: 'signed in',
+        headers: known(options, response, headers, user),
+        userId: user.id,
+        by,
+      };
+    }
+    await db.session.deleteMany({ where: { token } });
+    return { outcome: 'wrong', userId: user.id, by };
+  }
+  if (WRONG.has(await problemOf(response))) return { outcome: 'wrong', userId, by };
+  // It was not compared with anything.
+  await giveBack(db, key);
+  return { outcome: 'over' };
+}
+
+function codesKey({ devices }: SecondFactorOptions, headers: Headers, email: string): string {
+  const device = devices.idOf(headers, email, 'second factor');
+  return `codes:${digest(email)}${device === null ? '' : ` device:${device}`}`;
+}
+
+/** The answer's headers, by which the browser is also known from now on. */
+function known(
+  { devices }: SecondFactorOptions,
+  response: Response,
+  headers: Headers,
+  { email }: VerifiedStep['user'],
+): Headers {
+  const all = new Headers(response.headers);
+  all.append('set-cookie', devices.remember(headers, email, 'second factor'));
+  return all;
+}
+
+/** Remembers a value among the attempts to sign in, which are deleted when their time is over. */
+async function isFirst(
+  { db, now }: SecondFactorOptions,
+  kind: 'code' | 'locked',
+  value: string,
+  forMs: number,
+): Promise<boolean> {
+  const key = `${kind}:${createHash('sha256').update(value).digest('hex')}`;
+  const data = [{ key, count: 1, resetsAt: new Date(now() + forMs) }];
+  return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
+}
 
 /** An app's code is right for a minute and a half. A longer time does no harm. */
 const CODE_REMEMBERED_MS = 5 * 60_000;

@@ -47,7 +47,7 @@ async function browser(email: string, userAgent: string): Promise<Headers> {
 }
 
 describe('a session', () => {
-  it('goes on while it is used, and ends after the idle time without use', async () => {
+  it('continues while it is used, and ends after the idle time without use', async () => {
     const { email, userId } = await account();
     const headers = await browser(email, 'laptop');
     const { id } = (await sessions.current(headers, false)) ?? {};

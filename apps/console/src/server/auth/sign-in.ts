@@ -44,7 +44,7 @@ const WRONG = new Set([
 
 export type SignInOutcome =
   | { readonly outcome: 'signed in'; readonly headers: Headers }
-  /** The password is right. `headers` contain the cookie with which the second step goes on. */
+  /** The password is right. `headers` contain the cookie with which the second step continues. */
   | { readonly outcome: 'second step'; readonly headers: Headers }
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'too many'; readonly retryAfterS: number };

@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@tidegate/runtime';
 import { eventually } from '@tidegate/testing';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
+import { QUEUE_LIMITS } from './request-queue.ts';
 import { type Site, startSite } from './server.ts';
-import { TURN_LIMITS } from './turns.ts';
 
 let site: Site | undefined;
 const logged: string[] = [];
@@ -19,13 +19,13 @@ beforeEach(() => {
 });
 afterEach(() => site?.close());
 
-async function start(consoleUrl: string, turnLimits = TURN_LIMITS): Promise<string> {
+async function start(consoleUrl: string, queueLimits = QUEUE_LIMITS): Promise<string> {
   site = await startSite({
     host: '127.0.0.1',
     port: 0,
     consoleUrl,
     trustedProxies: 0,
-    turnLimits,
+    queueLimits,
     logger: createLogger({
       service: 'test',
       level: 'warn',
@@ -112,7 +112,7 @@ describe('the site', () => {
     },
   );
 
-  it('logs once that X-Forwarded-For is not believed, if no proxy is configured', async () => {
+  it('logs once that X-Forwarded-For is ignored, if no proxy is configured', async () => {
     const url = await start('http://console.example');
     for (const path of ['/', '/o']) await fetch(url + path, { headers: { 'x-forwarded-for': '192.0.2.1' } });
     expect(logged.filter((line) => line.includes('set TRUSTED_PROXIES'))).toHaveLength(1);
@@ -125,7 +125,7 @@ describe('the site', () => {
     const { port } = new URL(await start('http://console.example'));
     const [response] = await once(get({ host: '127.0.0.1', port, path }), 'response');
     expect(response.statusCode).toBe(400);
-    expect((await response.toArray()).join('')).toBe('This is not an address.\n');
+    expect((await response.toArray()).join('')).toBe('Bad request: invalid path.\n');
   });
 
   it.each([
@@ -186,7 +186,7 @@ describe('the site', () => {
   });
 
   it('answers 503 to an address of which too many requests wait', async () => {
-    const url = await start('http://console.example', { atOnce: 3, maxWaiting: 2, turnMs: 2 ** 30 });
+    const url = await start('http://console.example', { atOnce: 3, maxWaiting: 2, countedMs: 2 ** 30 });
     const statuses: number[] = [];
     const asked = Array.from({ length: 8 }, async () => statuses.push((await fetch(`${url}/slow`)).status));
     await eventually(() => statuses.length === 3 && slow.now === 3);

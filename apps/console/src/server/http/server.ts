@@ -12,8 +12,8 @@ import {
 } from './client-limits.ts';
 import { dropRest, nextOnConnection } from './connection.ts';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
+import { QUEUE_LIMITS, type QueueLimits, RequestQueue } from './request-queue.ts';
 import { securityHeaders } from './security.ts';
-import { TURN_LIMITS, type TurnLimits, Turns } from './turns.ts';
 
 const NONCE_BYTES = 18;
 const PLAIN = { 'content-type': 'text/plain; charset=utf-8' };
@@ -28,7 +28,7 @@ export interface SiteOptions {
   readonly logger: Logger;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly limits?: ClientLimits;
-  readonly turnLimits?: TurnLimits;
+  readonly queueLimits?: QueueLimits;
 }
 
 export interface Site {
@@ -43,10 +43,10 @@ export interface Site {
 export async function startSite(options: SiteOptions): Promise<Site> {
   const { logger, handle, limits = CLIENT_LIMITS } = options;
   const warnOfProxy = createProxyWarning(options.trustedProxies, logger);
-  const turns = new Turns(options.turnLimits ?? TURN_LIMITS);
+  const queue = new RequestQueue(options.queueLimits ?? QUEUE_LIMITS);
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     await nextOnConnection(request, response);
-    const turn = turns.take(String(request.headers[CLIENT_ADDRESS_HEADER]));
+    const turn = queue.take(String(request.headers[CLIENT_ADDRESS_HEADER]));
     if (!turn) return void response.writeHead(503, BUSY).end('The console is busy. Try again.\n');
     const end = await turn;
     if (response.destroyed) return end();
@@ -57,7 +57,8 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     warnOfProxy(request.rawHeaders);
     request.url = pathOf(request.url);
     secure(request, response, options);
-    if (!isReadable(request.url)) return void response.writeHead(400, PLAIN).end('This is not an address.\n');
+    if (!isReadable(request.url))
+      return void response.writeHead(400, PLAIN).end('Bad request: invalid path.\n');
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
     if (!limitBody(request, response, limits)) return;
     dropRest(request, response);

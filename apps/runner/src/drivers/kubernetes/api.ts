@@ -121,7 +121,7 @@ export class KubernetesApi {
         const answer = await this.#send(call, limited);
         for await (const line of linesOf(answer, MAX_BODY_BYTES)) onEvent(eventOf(line));
       } catch (error) {
-        // A connection that died without a word. The next watch goes on from where this one was.
+        // The connection died silently. The next watch continues where this one was.
         if (!expired()) throw error;
       }
     });

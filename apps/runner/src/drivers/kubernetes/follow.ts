@@ -62,7 +62,8 @@ async function listAndWatch(
   for (let quiet = 0; !signal.aborted; ) {
     const before = version;
     await api.watchEndpointSlices({ namespace, service, resourceVersion: version }, take, signal);
-    // Servers end a watch after some time. One that always ends at once must not be asked at once.
+    // Servers end a watch after some time. One that always ends it at once must not be asked again
+    // at once.
     quiet = version === before ? quiet + 1 : 1;
     await pause(apiPauseMs(quiet, timings, random), signal);
   }

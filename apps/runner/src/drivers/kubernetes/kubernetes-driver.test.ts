@@ -176,16 +176,16 @@ describe('switching on', () => {
     expect(cluster.asked.filter(({ verb }) => verb === 'update')).toEqual([]);
   });
 
-  it('is not done when it is called off while the count is read', async () => {
+  it('is not done when it is cancelled while the count is read', async () => {
     cluster.workload(DEPLOYMENT);
     const ending = new AbortController();
     const scale = api.scale.bind(api);
     api.scale = (...asked) => scale(...asked).finally(() => ending.abort());
-    await expect(switchOn(api, SETTINGS, 3, ending.signal)).rejects.toThrow('called off');
+    await expect(switchOn(api, SETTINGS, 3, ending.signal)).rejects.toThrow('cancelled');
     expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });
 
-  it('goes on when the API server fails for a while', async () => {
+  it('continues when the API server fails for a while', async () => {
     cluster.workload(DEPLOYMENT);
     for (const match of ['get deployments/scale', 'update deployments/scale', 'list endpointslices'])
       cluster.failures.push({ match, status: 503, message: 'etcd is away' });
@@ -226,7 +226,7 @@ describe('switching on', () => {
     expect(last()).toEqual({ type: 'down', reason, watching: false });
   });
 
-  it('goes on when an API server lacks all rights, as one that has just started does', async () => {
+  it('continues when an API server lacks all rights, as one that has just started does', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push(forbidden);
     const { driver, reports } = driverOf({}, { nowMs: () => 0 });
@@ -250,7 +250,7 @@ describe('the watch of the endpoints', () => {
   const lists = () =>
     cluster.asked.filter(({ verb, resource }) => verb === 'list' && resource === 'endpointslices');
 
-  it('goes on where it was when the server ends it, from the last bookmark', async () => {
+  it('continues where it was when the server ends it, from the last bookmark', async () => {
     const { urls } = await running();
     cluster.bookmark();
     cluster.endWatches('end');
@@ -477,7 +477,7 @@ describe('a start that does not succeed', () => {
     expect(last()).toBeUndefined();
   });
 
-  it('goes on being looked for if it is always on, and is never scaled down for that', async () => {
+  it('is still looked for if it is always on, and is never scaled down for that', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.set('pods', [pod(cases[1]?.[1] ?? {})]);
     const { driver, last, urls } = driverOf({}, { alwaysOn: true });
@@ -564,7 +564,7 @@ describe('the count of replicas', () => {
     cluster.workload(DEPLOYMENT, 1);
     ready('127.0.0.1');
     const { driver, last } = driverOf({}, { alwaysOn: true });
-    await driver.leftBehind();
+    await driver.leftBehind(5_000);
     driver.launch(true);
     expect(upOf(last())).toBe('1 of 1');
     cluster.workload(DEPLOYMENT, 4);
@@ -586,19 +586,47 @@ describe('what is left behind', () => {
   ] as const)('may be %s', async (_name, count, addresses, expected) => {
     cluster.workload(DEPLOYMENT, count);
     ready(...addresses);
-    expect(await driverOf().driver.leftBehind()).toBe(expected);
+    expect(await driverOf().driver.leftBehind(5_000)).toBe(expected);
   });
 
   it('is unknown while Kubernetes does not say', async () => {
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
-    expect(await driverOf().driver.leftBehind()).toBe('unknown');
+    expect(await driverOf().driver.leftBehind(5_000)).toBe('unknown');
+  });
+
+  it('is unknown when Kubernetes does not answer in time', async () => {
+    // Not even when the call is ended, as where a program fetches the credentials.
+    const connection = { send: () => new Promise<never>(() => {}) };
+    api = new KubernetesApi(connection, { lost: lost.signal, holds: () => true });
+    expect(await driverOf().driver.leftBehind(20)).toBe('unknown');
+  });
+
+  it('is found without being changed, when Kubernetes answers again', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    const answer = cluster.fallSilent();
+    const { driver, urls } = driverOf();
+    driver.find();
+    await eventually(() => cluster.asked.length > 0);
+    answer();
+    await eventually(() => urls()?.[0] === '127.0.0.1');
+    expect(cluster.asked.every(({ verb }) => verb !== 'update')).toBe(true);
+  });
+
+  it('may turn out to be off, which is reported, and not switched on', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
+    const { driver, last } = driverOf({}, { alwaysOn: true });
+    driver.find();
+    await eventually(() => last()?.type === 'off');
+    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });
 
   it('is up before the launch returns', async () => {
     cluster.workload(DEPLOYMENT, 1);
     ready('127.0.0.1');
     const { driver, urls } = driverOf();
-    await driver.leftBehind();
+    await driver.leftBehind(5_000);
     driver.launch(true);
     expect(urls()).toEqual(['127.0.0.1']);
   });

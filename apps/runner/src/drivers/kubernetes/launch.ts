@@ -6,15 +6,15 @@ import type { DriverReport, DriverTimings, ReplicaAddress } from '../driver.ts';
 import type { Problem } from '../probe/inspect.ts';
 import { probe } from '../probe/probe.ts';
 import { describeProblems } from '../probe/problems.ts';
+import { ReplicaProbes } from '../probe/replica-probes.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
 import type { KubernetesApi } from './api.ts';
 import { WantedCount } from './count.ts';
 import { describeApiError, isAbsent, isForbidden } from './errors.ts';
 import { followEndpoints } from './follow.ts';
-import { Hindrance } from './hindrance.ts';
-import { ReplicaProbes } from './replica-probes.ts';
 import { countOf, switchOn } from './scale.ts';
 import { replicasOf } from './slices.ts';
+import { StartProblemLog } from './start-problem-log.ts';
 import { whyNotReady } from './why.ts';
 
 export interface WorkloadOptions {
@@ -74,15 +74,21 @@ export class Launch {
       this.#probes.set(running, true);
       this.#judge();
     }
-    void this.#bringUp();
+    void this.#bringUp(() => this.#switchOn());
+  }
+
+  /** Starts nothing. Reports when the workload is off. */
+  find(): void {
+    void this.#bringUp(() => this.#read());
   }
 
   end(): void {
     this.#ending.abort();
   }
 
-  async #bringUp(): Promise<void> {
-    if (!(await this.#switchOn())) return;
+  /** @param askCount asks for the count, and may switch the workload on first */
+  async #bringUp(askCount: () => Promise<number>): Promise<void> {
+    if (!(await this.#countFrom(askCount))) return;
     const { api, settings, timings, random } = this.#options;
     const { signal } = this.#ending;
     void followEndpoints(
@@ -110,17 +116,31 @@ export class Launch {
     await this.#watchStart();
   }
 
-  /** Tries until it is done. False: the launch has ended. */
-  async #switchOn(): Promise<boolean> {
-    const { api, settings, timings, alwaysOn, nowMs, random } = this.#options;
+  #switchOn(): Promise<number> {
+    const { api, settings } = this.#options;
+    const attempt = switchOn(api, settings, settings.replicas, this.#ending.signal);
+    this.switching = attempt.catch(() => {});
+    return attempt;
+  }
+
+  /** Throws an `ApiError`. */
+  async #read(): Promise<number> {
+    const { api, settings } = this.#options;
+    return countOf(await api.scale(settings, this.#ending.signal));
+  }
+
+  /** Asks until there is an answer. False: the launch has ended. */
+  async #countFrom(ask: () => Promise<number>): Promise<boolean> {
+    const { settings, timings, alwaysOn, nowMs, random } = this.#options;
     const { signal } = this.#ending;
     let forbiddenMs: number | null = null;
     for (let failures = 1; !signal.aborted; failures++) {
-      const attempt = switchOn(api, settings, settings.replicas, signal);
-      this.switching = attempt.catch(() => {});
       try {
-        this.#count.value = await attempt;
-        return !signal.aborted;
+        const count = await ask();
+        this.#count.value = count;
+        if (count > 0) return !signal.aborted;
+        this.#endWith({ type: 'off' });
+        return false;
       } catch (error) {
         const reason = describeApiError(error, settings);
         forbiddenMs = isForbidden(error) ? (forbiddenMs ?? nowMs()) : null;
@@ -138,7 +158,7 @@ export class Launch {
   async #watchStart(): Promise<void> {
     const { timings, nowMs, random } = this.#options;
     const { signal } = this.#ending;
-    const hindrance = new Hindrance(this.#options);
+    const problemLog = new StartProblemLog(this.#options);
     let sinceMs: number | null = null;
     for (let looks = 0; !signal.aborted; looks++) {
       const pauseMs = doubledMs(looks + 1, timings.podPollMs, timings.maxApiRetryMs);
@@ -148,20 +168,20 @@ export class Launch {
         // It is looked at again when it is down.
         looks = -1;
         sinceMs = null;
-        hindrance.note(null);
+        problemLog.note(null);
         continue;
       }
       const late = nowMs() >= this.#deadlineMs;
       if (this.#probes.size > 0) {
         // Their probes say what is wrong.
-        hindrance.note(null);
+        problemLog.note(null);
         if (late && this.#reason === '') this.#giveUp(this.#tooLate(describeProblems(this.#probes.problems)));
         continue;
       }
       const why = await whyNotReady(this.#options, this.#endpointsProblem, late, signal);
       if (signal.aborted || this.#up) continue;
       if (why.off) return this.#lose('Somebody else scaled it to 0.');
-      hindrance.note(why);
+      problemLog.note(why);
       sinceMs = why.lasting ? (sinceMs ?? nowMs()) : null;
       const hopeless = sinceMs !== null && nowMs() - sinceMs >= timings.podProblemMs;
       if (hopeless) this.#giveUp(why.reason);
@@ -201,8 +221,7 @@ export class Launch {
     const scale = await api.scale(settings, this.#ending.signal).catch(() => null);
     if (this.#ending.signal.aborted || this.#probes.size > 0) return;
     if (scale && countOf(scale) === 0) return this.#lose('Somebody else scaled it to 0.');
-    this.#ending.abort();
-    this.#options.report({ type: 'restarting' });
+    this.#endWith({ type: 'restarting' });
   }
 
   #probe(baseUrl: string, signal: AbortSignal): Promise<Problem | null> {
@@ -217,7 +236,7 @@ export class Launch {
     else this.#lose(reason);
   }
 
-  /** Reports why it cannot be called, and goes on. */
+  /** Reports why it cannot be called, and continues. */
   #complain(reason: string): void {
     if (this.#ending.signal.aborted || this.#reason === reason) return;
     this.#up = false;
@@ -225,10 +244,14 @@ export class Launch {
     this.#options.report({ type: 'down', reason, watching: true });
   }
 
-  /** Ends with the last report. */
   #lose(reason: string): void {
+    this.#endWith({ type: 'down', reason, watching: false });
+  }
+
+  /** Ends with the last report. */
+  #endWith(report: DriverReport): void {
     if (this.#ending.signal.aborted) return;
     this.#ending.abort();
-    this.#options.report({ type: 'down', reason, watching: false });
+    this.#options.report(report);
   }
 }

@@ -24,7 +24,7 @@ export async function switchOn(
     const scale = await api.scale(workload, signal);
     if (countOf(scale) > 0) return countOf(scale);
     const count = replicas > 1 && (await isAutoscaled(api, workload, signal)) ? 1 : replicas;
-    if (ending.aborted) throw new ApiError(0, 'the start is called off');
+    if (ending.aborted) throw new ApiError(0, 'the start was cancelled');
     try {
       await api.setScale(workload, { ...scale, spec: { replicas: count } }, signal);
       return count;

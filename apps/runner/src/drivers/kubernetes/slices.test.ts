@@ -44,7 +44,7 @@ describe('the replicas of a Service', () => {
     expect(replicasOf(slices, undefined).problem).toBe(
       'Its Service has several ports (metrics, http), and none is chosen.',
     );
-    expect(replicasOf(slices, 'grpc').problem).toBe('Its Service has no port grpc, but metrics, http.');
+    expect(replicasOf(slices, 'grpc').problem).toBe('Its Service has no port grpc; it has metrics, http.');
   });
 
   it('are bounded', () => {

@@ -56,5 +56,5 @@ function portOf({ ports }: V1EndpointSlice, wanted: string | undefined): number 
       : `Its Service has several ports (${names}), and none is chosen.`;
   }
   const port = all.find((candidate) => candidate.name === wanted || String(candidate.port) === wanted)?.port;
-  return port ?? `Its Service has no port ${wanted}, but ${names || 'none'}.`;
+  return port ?? `Its Service has no port ${wanted}; it has ${names || 'no TCP port'}.`;
 }

@@ -55,13 +55,13 @@ const HEEDS_NAMES = 'vllm';
  */
 const NAME_FOR_TGI = 'tgi';
 
-interface Called extends Pick<UpstreamAccess, 'name' | 'nameAssumed'> {
+interface CalledModel extends Pick<UpstreamAccess, 'name' | 'nameAssumed'> {
   /** Whether the runner started the server for this model. */
   readonly own: boolean;
 }
 
 /** Whether a server with this list answers for the name. */
-export function serves(served: readonly ServedModel[], { name, nameAssumed, own }: Called): boolean {
+export function serves(served: readonly ServedModel[], { name, nameAssumed, own }: CalledModel): boolean {
   // Where models have tags, as with Ollama, `x` is short for `x:latest`.
   if (served.some(({ id, aliases }) => id === name || id === `${name}:latest` || aliases.includes(name)))
     return true;

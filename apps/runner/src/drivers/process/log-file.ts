@@ -4,7 +4,7 @@ import { pause } from '../../pause.ts';
 
 /** A longer log is moved to `.log.1` and started again. So a model keeps about twice this. */
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
-const LOOK_MS = 2_000;
+const CHECK_SIZE_EVERY_MS = 2_000;
 
 export const logFileOf = (stateDir: string, modelId: string): string => join(stateDir, `${modelId}.log`);
 
@@ -23,7 +23,7 @@ export async function boundLog(stateDir: string, modelId: string, signal: AbortS
     } catch {
       // For example, the disk is full. The next round tries again.
     }
-    await pause(LOOK_MS, signal);
+    await pause(CHECK_SIZE_EVERY_MS, signal);
   }
 }
 

@@ -10,7 +10,7 @@ const LAST = 14_999;
 const TRIES = 1_000;
 
 /**
- * Hands out ports of 127.0.0.1 to models' processes. A port belongs to a process until its record
+ * Hands out ports of 127.0.0.1 to model processes. A port belongs to a process until its record
  * is removed, even if the process does not listen yet. It is used again only after all others. So
  * two starts never get the same port. And a gateway with an old catalog that calls a model that has
  * ended reaches nobody, rather than another organization's model.

@@ -1,7 +1,7 @@
 import { endGroup, isAlive } from '@tidegate/processes';
 import type { Driver, LeftBehind } from '../driver.ts';
 import { removeLog } from './log-file.ts';
-import { type ProcessOptions, ProcessRun } from './process-run.ts';
+import { ProcessRun, type ProcessRunOptions } from './process-run.ts';
 import { type ProcessRecord, readRecord, removeRecord, writeRecord } from './state-file.ts';
 
 /**
@@ -9,12 +9,12 @@ import { type ProcessRecord, readRecord, removeRecord, writeRecord } from './sta
  * the next runner adopts it.
  */
 export class ProcessDriver implements Driver {
-  readonly #options: ProcessOptions;
+  readonly #options: ProcessRunOptions;
   #run: ProcessRun | null = null;
   /** The spawn under way. `halt` waits for it, so that no process starts behind its back. */
   #spawning: Promise<void> = Promise.resolve();
 
-  constructor(options: ProcessOptions) {
+  constructor(options: ProcessRunOptions) {
     this.#options = options;
   }
 

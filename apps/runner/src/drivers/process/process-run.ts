@@ -12,7 +12,7 @@ import { lastLines, NO_OUTPUT, type ProcessOutput, secretsOf } from './process-o
 import { type Spawned, spawnModel } from './spawn.ts';
 import type { ProcessRecord } from './state-file.ts';
 
-export interface ProcessOptions {
+export interface ProcessRunOptions {
   readonly modelId: string;
   readonly settings: ProcessSettings;
   readonly access: UpstreamAccess;
@@ -38,14 +38,14 @@ export interface ProcessOptions {
  * Ending a run does not end the process.
  */
 export class ProcessRun {
-  readonly #options: ProcessOptions;
+  readonly #options: ProcessRunOptions;
   readonly #ending = new AbortController();
   /** Whether it has been ready. */
   #up = false;
   /** Whether the process has ended. */
   #gone = false;
 
-  constructor(options: ProcessOptions) {
+  constructor(options: ProcessRunOptions) {
     this.#options = options;
   }
 
@@ -100,7 +100,7 @@ export class ProcessRun {
   /** `resumed`: the process is up until a probe says otherwise. Then this reports it at once. */
   async #watch(record: ProcessRecord, printed: ProcessOutput, resumed: boolean): Promise<void> {
     if (!resumed && !(await this.#becomeReady(record, printed))) return;
-    // The start has failed, but the run goes on until the last lines are read.
+    // The start has failed, but the run continues until the last lines are read.
     if (this.#gone) return;
     this.#up = true;
     printed.forget();

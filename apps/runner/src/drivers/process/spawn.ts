@@ -6,7 +6,7 @@ import { logFileOf, openLog } from './log-file.ts';
 import { captureOutput, type ProcessOutput, readOutputFromLog } from './process-output.ts';
 import { type ProcessRecord, writeRecord } from './state-file.ts';
 
-export interface Launch {
+export interface SpawnRequest {
   readonly stateDir: string;
   readonly modelId: string;
   readonly command: string;
@@ -61,7 +61,7 @@ export async function spawnModel({
   user,
   nowMs,
   keepOutput,
-}: Launch): Promise<Spawned> {
+}: SpawnRequest): Promise<Spawned> {
   const log = keepOutput ? openLog(stateDir, modelId) : null;
   const loggedBytes = log === null ? 0 : fstatSync(log).size;
   const script = log === null ? GATE + RELAY + COMMAND : GATE + COMMAND;

@@ -6,7 +6,7 @@ export default function ScreenForbidden() {
     <section className="card-surface">
       <Empty
         icon={<span className="icon-lock size-5" aria-hidden />}
-        title="Your role does not open this screen"
+        title="Your role cannot open this screen"
         level="h1"
       >
         Owners and members of the organization can try its models; viewers cannot. An owner can change your

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { Turns } from './turns.ts';
+import { RequestQueue } from './request-queue.ts';
 
-const LIMITS = { atOnce: 2, maxWaiting: 3, turnMs: 2 ** 30 };
+const LIMITS = { atOnce: 2, maxWaiting: 3, countedMs: 2 ** 30 };
 
 /** Notes who begins, in which order, and ends none by itself. */
 function observed(limits = LIMITS) {
-  const turns = new Turns(limits);
+  const queue = new RequestQueue(limits);
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   const ask = (name: string, address = name): boolean => {
-    const turn = turns.take(address);
+    const turn = queue.take(address);
     void turn?.then((end) => {
       begun.push(name);
       ends.push(end);
@@ -59,7 +59,7 @@ describe('requests', () => {
   });
 
   it('that last hold up others for a moment only, and end once', async () => {
-    const watched = observed({ ...LIMITS, atOnce: 1, turnMs: 1 });
+    const watched = observed({ ...LIMITS, atOnce: 1, countedMs: 1 });
     const { ask, begun, ends } = watched;
     const turns = new Promise<void>((resolve) => {
       const look = () => (begun.length === 3 ? resolve() : setTimeout(look, 1));

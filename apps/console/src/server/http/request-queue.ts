@@ -1,28 +1,28 @@
 /** How many requests are begun at once, and how many wait for that. */
-export interface TurnLimits {
+export interface QueueLimits {
   readonly atOnce: number;
   /** Of one address. Beyond it, requests are refused. */
   readonly maxWaiting: number;
   /** After this time a request no longer counts as begun. Some answers last minutes. */
-  readonly turnMs: number;
+  readonly countedMs: number;
 }
 
 /**
  * A screen takes some milliseconds and 300 KB. Thousands that are asked for at once would take all
  * memory, and nobody else would get an answer meanwhile.
  */
-export const TURN_LIMITS: TurnLimits = { atOnce: 32, maxWaiting: 250, turnMs: 500 };
+export const QUEUE_LIMITS: QueueLimits = { atOnce: 32, maxWaiting: 250, countedMs: 500 };
 
 type Begin = () => void;
 
 /** Requests begin a few at a time. Addresses take turns, each with its requests in their order. */
-export class Turns {
-  readonly #limits: TurnLimits;
+export class RequestQueue {
+  readonly #limits: QueueLimits;
   /** By address, the next one first. */
   readonly #waiting = new Map<string, Begin[]>();
   #begun = 0;
 
-  constructor(limits: TurnLimits) {
+  constructor(limits: QueueLimits) {
     this.#limits = limits;
   }
 
@@ -45,7 +45,7 @@ export class Turns {
       this.#begun--;
       this.#next();
     };
-    const timer = setTimeout(end, this.#limits.turnMs);
+    const timer = setTimeout(end, this.#limits.countedMs);
     return end;
   }
 

@@ -2,23 +2,24 @@ import type { Logger } from '@tidegate/runtime';
 import type { DriverTimings } from '../driver.ts';
 import type { PodProblem } from './pods.ts';
 
-interface HindranceOptions {
+interface StartProblemLogOptions {
   readonly timings: Pick<DriverTimings, 'podProblemMs'>;
   readonly nowMs: () => number;
   readonly logger: Logger;
 }
 
 /**
- * Logs what keeps a workload from starting and may pass: once it has stood for `podProblemMs`, and
- * again when its reason changes. What lasts ends the start, and is told as its reason.
+ * Logs a passing problem that keeps a workload from starting: once it has lasted for
+ * `podProblemMs`, and again when its reason changes. One that will not pass fails the start and
+ * becomes its reason.
  */
-export class Hindrance {
-  readonly #options: HindranceOptions;
-  /** Null: nothing hinders it. */
+export class StartProblemLog {
+  readonly #options: StartProblemLogOptions;
+  /** Null: there is no problem. */
   #sinceMs: number | null = null;
   #logged = '';
 
-  constructor(options: HindranceOptions) {
+  constructor(options: StartProblemLogOptions) {
     this.#options = options;
   }
 

@@ -1,19 +1,29 @@
 import { pause } from '../../pause.ts';
 import { probePauseMs } from '../backoff.ts';
 import type { DriverTimings, ReplicaAddress } from '../driver.ts';
-import type { Problem } from '../probe/inspect.ts';
+import type { Problem } from './inspect.ts';
 
 export interface ReplicaProbesOptions {
   readonly timings: DriverTimings;
   readonly random: () => number;
   readonly probe: (baseUrl: string, signal: AbortSignal) => Promise<Problem | null>;
   readonly onProbeFailure: () => void;
+  /** Whether replicas that fail are probed often, since they may be starting. Default: never. */
+  readonly isStarting?: () => boolean;
+  /** Called after each probe, before `onChange`. */
+  readonly onProbe?: (probed: ProbedReplica) => void;
   /** Called after each change, and after each probe while no replica can be called. */
   readonly onChange: () => void;
 }
 
-interface Probed {
+export interface ProbedReplica {
   readonly replica: ReplicaAddress;
+  readonly healthy: boolean;
+  /** What the last probe found. Null: nothing, or there was none yet. */
+  readonly problem: Problem | null;
+}
+
+interface Probed extends ProbedReplica {
   readonly gone: AbortController;
   healthy: boolean;
   failures: number;
@@ -29,14 +39,18 @@ export class ReplicaProbes {
     this.#options = options;
   }
 
+  get all(): readonly ProbedReplica[] {
+    return [...this.#probed.values()];
+  }
+
   /** The replicas that can be called. */
   get healthy(): ReplicaAddress[] {
-    return [...this.#probed.values()].flatMap(({ healthy, replica }) => (healthy ? replica : []));
+    return this.all.flatMap(({ healthy, replica }) => (healthy ? replica : []));
   }
 
   /** What is wrong with those that cannot, as far as they have been probed. */
   get problems(): Problem[] {
-    return [...this.#probed.values()].flatMap(({ problem }) => problem ?? []);
+    return this.all.flatMap(({ problem }) => problem ?? []);
   }
 
   /** How many there are, whether they can be called or not. */
@@ -63,19 +77,27 @@ export class ReplicaProbes {
     if (changed) this.#options.onChange();
   }
 
+  /** Replicas that fail are probed as if they had failed once. */
+  forgetFailures(): void {
+    for (const probed of this.#probed.values()) probed.failures = Math.min(probed.failures, 1);
+  }
+
   close(): void {
     for (const { gone } of this.#probed.values()) gone.abort();
     this.#probed.clear();
   }
 
   async #watch(probed: Probed): Promise<void> {
-    const { timings, random, probe, onChange } = this.#options;
+    const { timings, random, probe, isStarting, onProbe, onChange } = this.#options;
     const { signal } = probed.gone;
     while (!signal.aborted) {
       const problem = await probe(probed.replica.baseUrl, signal);
       if (signal.aborted) return;
-      if (this.#note(probed, problem) || this.healthy.length === 0) onChange();
-      await pause(probePauseMs(probed.failures, timings, random), signal);
+      const changed = this.#note(probed, problem);
+      onProbe?.(probed);
+      if (changed || this.healthy.length === 0) onChange();
+      const failures = isStarting?.() ? Math.min(probed.failures, 1) : probed.failures;
+      await pause(probePauseMs(failures, timings, random), signal);
     }
   }
 

@@ -1,9 +1,9 @@
 import type { UsageMonth } from '@tidegate/control';
 import type { ReactNode } from 'react';
 import { Note } from '../ui/page.tsx';
-import { noticesOf } from './forecast.ts';
+import { bannersOf } from './forecast.ts';
 
-interface QuotaNoticesProps {
+interface QuotaBannersProps {
   readonly month: UsageMonth;
   readonly nowMs: number;
   /** What the user can do about it. */
@@ -11,8 +11,8 @@ interface QuotaNoticesProps {
 }
 
 /** Tells that little is left of the organization's month. Nothing while there is enough. */
-export function QuotaNotices({ month, nowMs, children }: QuotaNoticesProps) {
-  return noticesOf(month, nowMs).map(({ name, kind, text }) => (
+export function QuotaBanners({ month, nowMs, children }: QuotaBannersProps) {
+  return bannersOf(month, nowMs).map(({ name, kind, text }) => (
     <Note key={name} kind={kind}>
       {text} {children}
     </Note>

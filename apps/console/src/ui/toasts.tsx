@@ -3,4 +3,4 @@
 import { Toast } from '@heroui/react';
 
 /** Where short confirmations appear. */
-export const Notices = () => <Toast.Provider placement="bottom end" />;
+export const Toasts = () => <Toast.Provider placement="bottom end" />;

@@ -1,0 +1,97 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import {
+  SETTLEMENT_JOB,
+  SETTLEMENT_JOB_OPTIONS,
+  SETTLEMENT_QUEUE,
+  type SettlementBatch,
+  settlementQueuePrefix,
+} from '@tidegate/contracts';
+import { createRedisClient, type RedisClient } from '@tidegate/redis';
+import { createLogger } from '@tidegate/runtime';
+import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
+import { Queue } from 'bullmq';
+import { createMeteringMetrics } from '../metrics.ts';
+import { settlement } from '../testing/fixture.ts';
+import { type SettlementWorker, startWorker } from './worker.ts';
+
+const STATE = {
+  jobCounts: async () => ({}),
+  oldestJobS: async () => 0,
+  concurrency: 4,
+  pingRedis: async () => 0,
+  pingPostgres: async () => 0,
+};
+const PREFIX = settlementQueuePrefix('tg:');
+
+let redis: TestRedis;
+let connection: RedisClient;
+let queue: Queue<SettlementBatch>;
+let worker: SettlementWorker | undefined;
+let logged: string[];
+
+beforeAll(async () => {
+  redis = await testRedis();
+  connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
+  queue = new Queue(SETTLEMENT_QUEUE, { prefix: PREFIX, connection });
+});
+beforeEach(() => {
+  logged = [];
+});
+afterEach(async () => {
+  await connection.config('SET', 'maxmemory', '0');
+  await worker?.close();
+  await queue.obliterate({ force: true });
+});
+afterAll(async () => {
+  await queue.close();
+  connection.disconnect();
+  await redis.stop();
+});
+
+const start = (process: () => Promise<void>): SettlementWorker =>
+  startWorker({
+    redisUrl: redis.url,
+    redisPrefix: 'tg:',
+    concurrency: 4,
+    process,
+    metrics: createMeteringMetrics(STATE),
+    logger: createLogger({
+      service: 'metering',
+      level: 'warn',
+      destination: { write: (line) => logged.push(line) },
+    }),
+  });
+
+it('keeps the reason of a failed job and no stacks, however often it was tried', async () => {
+  const options = { ...SETTLEMENT_JOB_OPTIONS, attempts: 5, backoff: { type: 'fixed', delay: 0 } };
+  const job = await queue.add(SETTLEMENT_JOB, { settlements: [settlement()] }, options);
+  worker = start(() => Promise.reject(new Error('Postgres is away')));
+  await eventually(async () => (await queue.getFailedCount()) === 1);
+  const fields = await connection.hgetall(`${PREFIX}:${SETTLEMENT_QUEUE}:${job.id}`);
+  expect(fields).toMatchObject({ atm: '5', failedReason: 'Postgres is away', stacktrace: '[]' });
+});
+
+it('rests when a full Redis refuses its commands, and goes on once there is room', async () => {
+  await connection.config('SET', 'maxmemory-policy', 'noeviction');
+  for (let i = 0; i < 8; i++)
+    await queue.add(SETTLEMENT_JOB, { settlements: [settlement()] }, SETTLEMENT_JOB_OPTIONS);
+  await connection.config('SET', 'maxmemory', '1');
+  let done = 0;
+  worker = start(async () => {
+    done += 1;
+  });
+  await eventually(() => logged.length > 0);
+  const [before, scripts] = [await secondsOf(), await commandsOf('evalsha')];
+  await eventually(async () => (await secondsOf()) >= before + 3);
+  expect((await commandsOf('evalsha')) - scripts).toBeLessThan(100);
+  await connection.config('SET', 'maxmemory', '0');
+  await eventually(() => done === 8);
+});
+
+/** How often Redis has been asked for it. */
+async function commandsOf(command: string): Promise<number> {
+  const stats = await connection.info('commandstats');
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+}
+
+const secondsOf = async (): Promise<number> => Number((await connection.time())[0]);
