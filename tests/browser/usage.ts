@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Counts as CountsView, UsageView } from '@tidegate/control';
+import type { UsageCounts as CountsView, UsageView } from '@tidegate/control';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { expectAccessible, expectStill } from '../support/browser.ts';

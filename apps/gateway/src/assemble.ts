@@ -24,8 +24,8 @@ import { CatalogWatch } from './catalog/watch.ts';
 import type { Config } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { Exchanges } from './http/exchange.ts';
-import { Limiter } from './limiter/limiter.ts';
 import { RefusalReports } from './limiter/refusal-reports.ts';
+import { RemoteLimiter } from './limiter/remote-limiter.ts';
 import { LoopTurns } from './loop-turns.ts';
 import { Observer } from './observe/observer.ts';
 import { warmUp } from './upstream/warm-up.ts';
@@ -34,9 +34,9 @@ const MAX_PRINCIPALS = 20_000;
 const MAX_BLOCKED_ADDRESSES = 100_000;
 const MAX_OPEN_CALLS = 50_000;
 const WAKE_RETRY_MS = 1_000;
-const REPORT_MS = 1_000;
+const ACTIVITY_EVERY_MS = 1_000;
 /** Limiters' names are looked up this often. */
-const LOOK_MS = 10_000;
+const RESOLVE_EVERY_MS = 10_000;
 
 export interface GatewayParts {
   readonly config: Config;
@@ -62,7 +62,7 @@ export interface GatewayParts {
 
 export interface AssembledGateway {
   readonly gateway: Gateway;
-  readonly limiter: Limiter;
+  readonly limiter: RemoteLimiter;
   readonly refusals: RefusalReports;
   readonly watches: PoolWatches;
 }
@@ -91,7 +91,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     onUnrecorded: (count) => observer.unrecorded(count),
   });
   const observer = new Observer({ ...parts, registry: parts.metrics, catalog, record: refusals });
-  const limiter: Limiter = createLimiter(parts, {
+  const limiter: RemoteLimiter = createLimiter(parts, {
     onCalled: (ms) => observer.limiterAnswered(ms),
     onDown: () => principals.dropAll(),
     onLeaseLost: (instanceId) => exchanges.abortInstance(instanceId),
@@ -118,7 +118,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
 const createWaker = (
   { runners, upstream, monotonicMs }: GatewayParts,
   catalog: Catalog,
-  limiter: Limiter,
+  limiter: RemoteLimiter,
 ): Waker =>
   new Waker({
     catalog,
@@ -143,7 +143,7 @@ function createWatches(parts: GatewayParts, catalog: Catalog, activity: Activity
         catalog,
         activity,
         instanceId: watchId,
-        reportMs: REPORT_MS,
+        reportMs: ACTIVITY_EVERY_MS,
         reconnectMs: config.RECONNECT_MS,
         log,
       }),
@@ -152,15 +152,15 @@ function createWatches(parts: GatewayParts, catalog: Catalog, activity: Activity
 }
 
 type LimiterEvents = Pick<
-  ConstructorParameters<typeof Limiter>[0],
+  ConstructorParameters<typeof RemoteLimiter>[0],
   'onCalled' | 'onDown' | 'onLeaseLost' | 'onNotice'
 >;
 
 function createLimiter(
   { config, log, connectLimiter, random, monotonicMs }: GatewayParts,
   events: LimiterEvents,
-): Limiter {
-  return new Limiter({
+): RemoteLimiter {
+  return new RemoteLimiter({
     peers: new Peers({ addresses: config.LIMITER_ADDRESSES, random, nowMs: monotonicMs }),
     connect: connectLimiter,
     random,
@@ -169,7 +169,7 @@ function createLimiter(
     callTimeoutMs: config.LIMITER_CALL_TIMEOUT_MS,
     silenceMs: config.LIMITER_SILENCE_MS,
     reconnectMs: config.RECONNECT_MS,
-    lookMs: LOOK_MS,
+    lookMs: RESOLVE_EVERY_MS,
     heartbeatMs: config.HEARTBEAT_MS,
     settleWaitMs: config.SETTLE_WAIT_MS,
     maxOpenCalls: MAX_OPEN_CALLS,

@@ -1,5 +1,5 @@
 import { isRefusal, type Refusal } from '@tidegate/contracts';
-import type { Usage } from './upstream/usage.ts';
+import type { AnswerUsage } from './upstream/usage.ts';
 
 /**
  * The client hung up, the lease was lost, the organization was deleted, or the gateway is shutting
@@ -27,9 +27,9 @@ export type EarlyEnd = Refusal | Aborted;
 export type Ending =
   | EarlyEnd
   /** A complete answer that was not streamed. `json` is all of it. */
-  | { readonly kind: 'whole'; readonly json: string; readonly usage: Usage | null }
+  | { readonly kind: 'whole'; readonly json: string; readonly usage: AnswerUsage | null }
   /** A complete stream, of which only the tail is still unsent. */
-  | { readonly kind: 'streamed'; readonly tail: string; readonly usage: Usage | null }
+  | { readonly kind: 'streamed'; readonly tail: string; readonly usage: AnswerUsage | null }
   /** A stream that began and cannot be completed. */
   | { readonly kind: 'broken'; readonly errorCode: 'upstream_error' | 'stream_limit' };
 

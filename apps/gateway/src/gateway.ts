@@ -11,14 +11,14 @@ import type { Waker } from './catalog/wake.ts';
 import type { Config } from './config.ts';
 import type { Exchanges } from './http/exchange.ts';
 import type { ImageFetcher } from './images/fetch.ts';
-import type { Limiter } from './limiter/limiter.ts';
+import type { RemoteLimiter } from './limiter/remote-limiter.ts';
 import type { LoopTurns } from './loop-turns.ts';
 import type { Observer } from './observe/observer.ts';
 
 /** What request handlers work with. */
 export interface Gateway extends AuthDeps {
   readonly config: Config;
-  readonly limiter: Limiter;
+  readonly limiter: RemoteLimiter;
   readonly catalog: Catalog;
   readonly activity: Activity;
   readonly waker: Waker;

@@ -21,14 +21,14 @@ import { type GatewayServer, startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
 import { createAddressFilter } from './images/public-address.ts';
 import { createResolve } from './images/resolve.ts';
-import type { Limiter } from './limiter/limiter.ts';
 import type { RefusalReports } from './limiter/refusal-reports.ts';
+import type { RemoteLimiter } from './limiter/remote-limiter.ts';
 import { observeParts } from './observe/gauges.ts';
 
 /** Added to the time for draining, to end remaining requests, flush and close. */
 const SHUTDOWN_MARGIN_MS = 20_000;
 const FLUSH_MS = 8_000;
-const REPORT_MS = 3_000;
+const LAST_REFUSALS_MS = 3_000;
 /**
  * Less than 5 s, after which common model servers close idle connections, possibly as the next
  * request arrives.
@@ -114,14 +114,14 @@ function openClients(service: Service, config: Config) {
   return { upstream, parser, images, runners, connectLimiter };
 }
 
-async function endSession(limiter: Limiter, log: Logger): Promise<void> {
+async function endSession(limiter: RemoteLimiter, log: Logger): Promise<void> {
   if (!(await limiter.flush(FLUSH_MS)))
     log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
   limiter.stop();
 }
 
 async function sendLastReport(refusals: RefusalReports, log: Logger): Promise<void> {
-  await refusals.close(REPORT_MS);
+  await refusals.close(LAST_REFUSALS_MS);
   const { unreported } = refusals;
   if (unreported > 0) log.warn({ refusals: unreported }, 'refusals may be missing in the record');
 }

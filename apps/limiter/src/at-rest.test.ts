@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { closeDb, type Db } from '@tidegate/db';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Redis } from 'ioredis';
-import { anAdmitCall } from './testing/admit-call.ts';
+import { anAdmitInput } from './testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg } from './testing/fixture.ts';
 import { beatingInstance, keepBeating, Rig } from './testing/rig.ts';
 import { statistic } from './testing/statistic.ts';
@@ -59,7 +59,7 @@ it('an idle limiter sends Redis a few commands an interval, however many request
   const instanceId = await beatingInstance(session);
   const beating = keepBeating(session, instanceId);
   for (let i = 0; i < 50; i++) {
-    const admission = anAdmitCall(key, instanceId);
+    const admission = anAdmitInput(key, instanceId);
     expect((await session.decide({ admit: admission })).admitted).toBeTruthy();
     await session.ask({ withdraw: admission });
   }

@@ -5,7 +5,7 @@ import type { Failures } from './failures.ts';
 import type { LastUses } from './keys/last-uses.ts';
 import { Reaper } from './leases/reaper.ts';
 import { startReaper } from './leases/start-reaper.ts';
-import type { LiveState } from './live-state.ts';
+import type { LiveStateParts } from './live-state.ts';
 import type { LimiterMetrics } from './metrics.ts';
 import { OlderCopies, startOlderCopies } from './recovery/older-copies.ts';
 import { Recovery, startRecovery } from './recovery/recovery.ts';
@@ -15,7 +15,7 @@ import type { LimiterTiming } from './timing.ts';
 const REAPER_LOCK_MS = 5_000;
 
 export interface ChoresOptions {
-  readonly state: LiveState;
+  readonly live: LiveStateParts;
   readonly limiterId: string;
   readonly admissions: Admissions;
   readonly lastUses: LastUses;
@@ -28,27 +28,27 @@ export interface ChoresOptions {
 export interface Chores {
   /** Whether this limiter does the chore for all of them. */
   holds(chore: 'reaper' | 'recovery'): boolean;
-  /** See `LimiterState`. */
+  /** See `LimiterReadings`. */
   recovering(): number | null;
   stop(): Promise<void>;
 }
 
 /** Starts what a limiter does without being asked, except the sweep, which the outbox starts. */
 export function startChores(options: ChoresOptions): Chores {
-  const { context, link, db, seeder, notices, deletedOrgs } = options.state;
+  const { scriptDeps, link, db, seeder, notices, deletedOrgs } = options.live;
   const { limiterId, lastUses, timing, failures, logger } = options;
-  const { store, names } = context;
+  const { store, names } = scriptDeps;
   const everyMs = timing.recoverEveryMs;
   const locks = {
     reaper: new Lock(store, names.reaperLock, limiterId, REAPER_LOCK_MS),
     recovery: new Lock(store, names.recoveryLock, limiterId, everyMs),
   };
   const onRan = (chore: keyof typeof locks) => () => locks[chore].held && options.metrics.ran(chore);
-  const recovery = new Recovery({ ...context, db, seeder, notices, lock: locks.recovery });
-  const olderCopies = new OlderCopies({ ...context, db, link, seeder, notices, deletedOrgs, logger });
+  const recovery = new Recovery({ ...scriptDeps, db, seeder, notices, lock: locks.recovery });
+  const olderCopies = new OlderCopies({ ...scriptDeps, db, link, seeder, notices, deletedOrgs, logger });
   const started = [
     startReaper({
-      context,
+      scriptDeps,
       reaper: createReaper(options, locks.reaper),
       link,
       graceMs: timing.graceMs,
@@ -70,9 +70,9 @@ export function startChores(options: ChoresOptions): Chores {
   };
 }
 
-const createReaper = ({ state, admissions, timing, metrics, logger }: ChoresOptions, lock: Lock): Reaper =>
+const createReaper = ({ live, admissions, timing, metrics, logger }: ChoresOptions, lock: Lock): Reaper =>
   new Reaper({
-    ...state.context,
+    ...live.scriptDeps,
     admissions,
     lock,
     leaseMs: timing.leaseMs,

@@ -13,7 +13,7 @@ import {
   testPostgres,
   testRedis,
 } from '@tidegate/testing';
-import { anAdmitCall } from './testing/admit-call.ts';
+import { anAdmitInput } from './testing/admit-input.ts';
 import { changePlan, connectDb, makeKey, makeOrg, openStore, startTestLimiter } from './testing/fixture.ts';
 import { beatingInstance, monthOfOrg, Rig } from './testing/rig.ts';
 
@@ -69,13 +69,13 @@ describe('Redis killed and started again', () => {
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 5, requestsAtOnce: 3 });
     const instanceId = await beatingInstance(session);
-    const first = anAdmitCall(key, instanceId);
+    const first = anAdmitInput(key, instanceId);
     expect((await session.decide({ admit: first })).admitted).toBeTruthy();
-    const second = anAdmitCall(key, instanceId, { reserve: false });
+    const second = anAdmitInput(key, instanceId, { reserve: false });
     await session.decide({ admit: second });
 
     await redis.kill();
-    const failed = await session.ask({ admit: anAdmitCall(key, instanceId) });
+    const failed = await session.ask({ admit: anAdmitInput(key, instanceId) });
     expect(failed.failed?.reason).toMatch(/^redis/);
     expect(limiter.ready()).toBe(false);
 
@@ -87,10 +87,10 @@ describe('Redis killed and started again', () => {
       inFlight: 2,
     });
     expect((await session.ask({ heartbeat: { instanceId } })).heartbeat).toMatchObject({ leaseLost: false });
-    expect((await session.decide({ admit: anAdmitCall(key, instanceId) })).admitted?.window).toMatchObject({
+    expect((await session.decide({ admit: anAdmitInput(key, instanceId) })).admitted?.window).toMatchObject({
       remaining: 2,
     });
-    expect((await session.decide({ admit: anAdmitCall(key, instanceId) })).rateLimited).toMatchObject({
+    expect((await session.decide({ admit: anAdmitInput(key, instanceId) })).rateLimited).toMatchObject({
       cause: 'CAUSE_KEY_REQUESTS_AT_ONCE',
     });
     await session.ask({ settle: { ...first, answered: true } });
@@ -118,7 +118,7 @@ describe('a Redis that hangs', () => {
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
-    await session.decide({ admit: anAdmitCall(key, instanceId) });
+    await session.decide({ admit: anAdmitInput(key, instanceId) });
     for (const pid of redis.pids) process.kill(pid, 'SIGSTOP');
     try {
       const asked = Array.from({ length: 250 }, () => session.ask({ heartbeat: { instanceId } }));
@@ -129,7 +129,7 @@ describe('a Redis that hangs', () => {
       for (const pid of redis.pids) process.kill(pid, 'SIGCONT');
     }
     await eventually(async () => (await session.ask({ heartbeat: { instanceId } })).heartbeat);
-    expect((await session.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await session.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
   });
 });
 
@@ -139,10 +139,10 @@ describe('a Redis that has lost its scripts', () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
     const { redis: direct, everywhere } = await openStore(redis.url);
-    await session.decide({ admit: anAdmitCall(key, instanceId) });
+    await session.decide({ admit: anAdmitInput(key, instanceId) });
     await everywhere('script', 'FLUSH');
     const outcomes = await Promise.all(
-      Array.from({ length: 20 }, () => session.decide({ admit: anAdmitCall(key, instanceId) })),
+      Array.from({ length: 20 }, () => session.decide({ admit: anAdmitInput(key, instanceId) })),
     );
     expect(outcomes.every((outcome) => outcome.admitted)).toBe(true);
     expect(await monthOfOrg(session, key.orgId)).toMatchObject({ requests: 21, inFlight: 21 });
@@ -160,12 +160,12 @@ describe('a Postgres that is unavailable', () => {
     const instanceId = await beatingInstance(warm);
     const ask = ({ orgTag, hash: keyHash }: typeof key) => ({ authenticate: { orgTag, keyHash } });
     await warm.ask(ask(key));
-    await warm.decide({ admit: anAdmitCall(key, instanceId) });
+    await warm.decide({ admit: anAdmitInput(key, instanceId) });
 
     expect((await cut.ask(ask(key))).authenticate?.principal?.keyId).toBe(key.keyId);
-    expect((await cut.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await cut.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     expect((await cut.ask(ask(unknown))).failed?.reason).toMatch(/^postgres/);
-    expect((await cut.ask({ admit: anAdmitCall(unknown, instanceId) })).failed?.reason).toMatch(/^postgres/);
+    expect((await cut.ask({ admit: anAdmitInput(unknown, instanceId) })).failed?.reason).toMatch(/^postgres/);
     expect((await warm.ask(ask(unknown))).authenticate?.principal?.keyId).toBe(unknown.keyId);
     await closeDb(nowhere);
   });
@@ -205,14 +205,14 @@ describe('state that is missing', () => {
       const instanceId = await beatingInstance(first);
       const admitting = Promise.all(
         Array.from({ length: 40 }, (_, i) =>
-          sessions[i % 2]?.decide({ admit: anAdmitCall(key, instanceId) }),
+          sessions[i % 2]?.decide({ admit: anAdmitInput(key, instanceId) }),
         ),
       );
       await changePlan(db, orgId, { requestsAtOnce: 3 });
       const { client } = sessions[round % 2] ?? first;
       await callUnary(client, 'refreshOrgs', { orgIds: [orgId] }, { deadlineMs: 2_000 });
       await admitting;
-      const late = await first.decide({ admit: anAdmitCall(key, instanceId) });
+      const late = await first.decide({ admit: anAdmitInput(key, instanceId) });
       expect(late.rateLimited).toMatchObject({ limit: 3 });
     }
   });
@@ -224,8 +224,8 @@ describe('state that is missing', () => {
     await db.monthTotal.create({ data: { orgId, month, requests: 40, chargedTokens: 8_500 } });
     const session = rig.session(await rig.limiter());
     const instanceId = await beatingInstance(session);
-    expect((await session.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
-    const refused = (await session.decide({ admit: anAdmitCall(key, instanceId) })).quotaExceeded;
+    expect((await session.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
+    const refused = (await session.decide({ admit: anAdmitInput(key, instanceId) })).quotaExceeded;
     expect(refused?.cause).toBe('CAUSE_TOKENS');
     expect(Math.abs((refused?.retryAfterMs ?? 0) - (monthEndMs(month) - Date.now()))).toBeLessThan(5_000);
     expect(await monthOfOrg(session, orgId)).toMatchObject({
@@ -250,10 +250,10 @@ describe('a new month', () => {
     const before = await at(endMs - 600_000);
     const after = await at(endMs);
     const instanceId = await beatingInstance(before);
-    const open = anAdmitCall(key, instanceId);
+    const open = anAdmitInput(key, instanceId);
     expect((await before.decide({ admit: open })).admitted).toBeTruthy();
-    expect((await before.decide({ admit: anAdmitCall(key, instanceId) })).quotaExceeded).toBeTruthy();
-    expect((await after.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await before.decide({ admit: anAdmitInput(key, instanceId) })).quotaExceeded).toBeTruthy();
+    expect((await after.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
 
     await after.ask({ settle: { ...open, errorCode: 'upstream_error' } });
     expect(await monthOfOrg(before, orgId)).toMatchObject({ chargedTokens: 1_000, reservedTokens: 0 });
@@ -267,7 +267,7 @@ describe('a limiter that stops', () => {
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
-    const admission = anAdmitCall(key, instanceId);
+    const admission = anAdmitInput(key, instanceId);
     await session.decide({ admit: admission });
     const settling = session.ask({ settle: { ...admission, answered: true } });
     await settling;

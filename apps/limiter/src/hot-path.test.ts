@@ -4,7 +4,7 @@ import { closeDb, type Db } from '@tidegate/db';
 import { Registry } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Redis } from 'ioredis';
-import { anAdmitCall } from './testing/admit-call.ts';
+import { anAdmitInput } from './testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg } from './testing/fixture.ts';
 import { beatingInstance, Rig } from './testing/rig.ts';
 import { statistic } from './testing/statistic.ts';
@@ -55,9 +55,9 @@ describe('the hot path', () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
-    const admissions = Array.from({ length: REQUESTS }, () => anAdmitCall(key, instanceId));
+    const admissions = Array.from({ length: REQUESTS }, () => anAdmitInput(key, instanceId));
     // Exclude what is read from Postgres only once.
-    const first = anAdmitCall(key, instanceId);
+    const first = anAdmitInput(key, instanceId);
     expect((await session.decide({ admit: first })).admitted).toBeTruthy();
     await client.config('RESETSTAT');
 
@@ -88,7 +88,7 @@ describe('the hot path', () => {
     const roundTrips = async () =>
       Number(/^tidegate_limiter_redis_seconds_count (\d+)$/m.exec(await metrics.metrics())?.[1]);
     const serve = async () => {
-      const admission = anAdmitCall(key, instanceId);
+      const admission = anAdmitInput(key, instanceId);
       expect((await session.decide({ admit: admission })).admitted).toBeTruthy();
       await session.ask({ settle: { ...admission, answered: true } });
     };

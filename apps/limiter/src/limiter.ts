@@ -7,10 +7,10 @@ import { Admissions } from './admission/admissions.ts';
 import { type Chores, startChores } from './chores.ts';
 import { Failures } from './failures.ts';
 import { LastUses } from './keys/last-uses.ts';
-import { createLiveState, type LiveState, openLiveState } from './live-state.ts';
+import { createLiveState, type LiveStateParts, openLiveState } from './live-state.ts';
 import { createLimiterMetrics, type LimiterMetrics } from './metrics.ts';
 import { type Outbox, startOutbox } from './outbox/outbox.ts';
-import { readState } from './read-state.ts';
+import { storeReadings } from './read-state.ts';
 import { RefusalWriter } from './refusals/writer.ts';
 import { type GrpcServer, startServer } from './server.ts';
 import { countedDispatch } from './session/counted.ts';
@@ -64,18 +64,18 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const limiterId = options.id ?? `lim_${randomBase62(8)}`;
   const metrics = createLimiterMetrics(options.metrics);
   const failures = new Failures(logger, metrics);
-  const state = createLiveState({ ...options, metrics, failures });
-  const { context, seeder, leases } = state;
+  const live = createLiveState({ ...options, metrics, failures });
+  const { scriptDeps, seeder, leases } = live;
 
-  const outbox = startOutbox({ ...options, ...timing, context, limiterId, metrics });
+  const outbox = startOutbox({ ...options, ...timing, scriptDeps, limiterId, metrics });
   const lastUses = new LastUses(db);
   const onCounted = (keyId: string, atMs: number) => lastUses.note(keyId, atMs);
-  const admissions = new Admissions({ ...context, seeder, leases, onSettled: outbox.publish, onCounted });
-  const sessions = createSessions({ options, state, admissions, metrics, failures });
-  const open = openLiveState(state, failures, logger);
-  const chores = startChores({ state, limiterId, admissions, lastUses, timing, metrics, failures, logger });
-  observe({ options, state, sessions, chores, outbox });
-  const handlers = { Session: sessions.accept, ...unaryHandlers({ ...state, onFailed: failures.report }) };
+  const admissions = new Admissions({ ...scriptDeps, seeder, leases, onSettled: outbox.publish, onCounted });
+  const sessions = createSessions({ options, live, admissions, metrics, failures });
+  const open = openLiveState(live, failures, logger);
+  const chores = startChores({ live, limiterId, admissions, lastUses, timing, metrics, failures, logger });
+  observe({ options, live, sessions, chores, outbox });
+  const handlers = { Session: sessions.accept, ...unaryHandlers({ ...live, onFailed: failures.report }) };
 
   let server: GrpcServer | undefined;
   let closed: Promise<void> | undefined;
@@ -108,15 +108,15 @@ const maxOpenCallsOf = (options: LimiterOptions): number => options.maxOpenCalls
 
 function createSessions(parts: {
   readonly options: LimiterOptions;
-  readonly state: LiveState;
+  readonly live: LiveStateParts;
   readonly admissions: Admissions;
   readonly metrics: LimiterMetrics;
   readonly failures: Failures;
 }): Sessions {
-  const { options, state, admissions, metrics, failures } = parts;
-  const { context, leases, seeder, notices } = state;
-  const deps = {
-    ...context,
+  const { options, live, admissions, metrics, failures } = parts;
+  const { scriptDeps, leases, seeder, notices } = live;
+  const dispatchDeps = {
+    ...scriptDeps,
     admissions,
     leases,
     seeder,
@@ -125,9 +125,9 @@ function createSessions(parts: {
     blockMs: LIMITS.invalidKeyBlockMs,
   };
   return new Sessions({
-    context,
+    scriptDeps,
     notices,
-    dispatch: countedDispatch(deps, metrics, options.tracing ?? null),
+    dispatch: countedDispatch(dispatchDeps, metrics, options.tracing ?? null),
     maxOpenCalls: maxOpenCallsOf(options),
     onFailed: failures.report,
   });
@@ -135,15 +135,15 @@ function createSessions(parts: {
 
 function observe(parts: {
   readonly options: LimiterOptions;
-  readonly state: LiveState;
+  readonly live: LiveStateParts;
   readonly sessions: Sessions;
   readonly chores: Chores;
   readonly outbox: Outbox;
 }): void {
-  const { options, state, sessions, chores, outbox } = parts;
-  const { link } = state;
+  const { options, live, sessions, chores, outbox } = parts;
+  const { link } = live;
   observeLimiter(options.metrics, {
-    ...readState(state),
+    ...storeReadings(live),
     sessions: () => sessions.count,
     openCalls: () => sessions.openCalls,
     maxOpenCalls: maxOpenCallsOf(options),

@@ -17,10 +17,10 @@ import { Seeder } from './seeding/seeder.ts';
  * The parts of the limiter that work on live state: the link to Redis, seeding from Postgres,
  * leases, notices and deletion.
  */
-export interface LiveState {
+export interface LiveStateParts {
   readonly link: RedisLink;
   readonly db: Db;
-  readonly context: ScriptDeps;
+  readonly scriptDeps: ScriptDeps;
   readonly seeder: Seeder;
   readonly leases: Leases;
   readonly notices: NoticeHub;
@@ -38,25 +38,25 @@ export interface LiveStateOptions {
 }
 
 /** Connects to nothing. */
-export function createLiveState(options: LiveStateOptions): LiveState {
+export function createLiveState(options: LiveStateOptions): LiveStateParts {
   const { db, metrics, failures, logger } = options;
   const link = createRedisLink(options.redisUrl, logger);
   const store = new Store({ shards: link.shards, onPipeline: metrics.pipelineTook });
   const names = new KeyNames(options.redisPrefix);
-  const context: ScriptDeps = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
+  const scriptDeps: ScriptDeps = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
   const notices = new NoticeHub({ store, connect: link.connect, channel: names.notices });
-  const seeder = new Seeder(context, db, (orgId) => {
+  const seeder = new Seeder(scriptDeps, db, (orgId) => {
     logger.warn({ orgId }, 'live state was lost');
     notices.publish({ orgStateLost: { orgId } }).catch(failures.report);
   });
   return {
     link,
     db,
-    context,
+    scriptDeps,
     seeder,
-    leases: new Leases(context),
+    leases: new Leases(scriptDeps),
     notices,
-    deletedOrgs: new DeletedOrgs({ ...context, db, notices }),
+    deletedOrgs: new DeletedOrgs({ ...scriptDeps, db, notices }),
   };
 }
 
@@ -67,9 +67,9 @@ export interface OpenLiveState {
 }
 
 /** Connects, and keeps trying until closed. */
-export function openLiveState(state: LiveState, failures: Failures, logger: Logger): OpenLiveState {
-  const { link, context, seeder, notices } = state;
-  link.onReady(() => void context.store.loadScripts().catch(failures.report));
+export function openLiveState(live: LiveStateParts, failures: Failures, logger: Logger): OpenLiveState {
+  const { link, scriptDeps, seeder, notices } = live;
+  link.onReady(() => void scriptDeps.store.loadScripts().catch(failures.report));
   notices.listen((notice) => 'orgChanged' in notice && seeder.forgetMisses());
   warnOfDurability(link, logger);
   link.open();

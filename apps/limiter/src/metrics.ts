@@ -1,11 +1,11 @@
 import {
-  type CountCell,
-  CountCells,
   Counter,
+  type CounterCell,
+  CounterCells,
   Gauge,
+  type HistogramCell,
+  HistogramCells,
   type Registry,
-  type SpreadCell,
-  SpreadCells,
 } from '@tidegate/runtime';
 
 export const CHORES = ['reaper', 'sweep', 'recovery'] as const;
@@ -27,32 +27,20 @@ export interface LimiterMetrics {
 
 export function createLimiterMetrics(registry: Registry): LimiterMetrics {
   const registers = [registry];
+  const decided = countDecisions(registry);
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
     new Counter({ name: `tidegate_limiter_${name}`, help, labelNames, registers });
-  const decisions = new CountCells({
-    registry,
-    name: 'tidegate_limiter_decisions_total',
-    help: 'Decisions by call and outcome.',
-    labelNames: ['call', 'outcome'],
-  });
-  const decisionSeconds = new SpreadCells({
-    registry,
-    name: 'tidegate_limiter_decision_seconds',
-    help: 'From the arrival of a call to its decision.',
-    labelNames: ['call'],
-    buckets: BUCKETS_S,
-  });
   const failures = counter('failures_total', 'Calls that could not be decided.', ['reason']);
   const reaped = counter('reaped_total', 'Admissions that dead gateways left.', ['end']);
   const republished = counter('republished_total', 'Settlements that the sweep offered to the queue again.');
   const unpublished = counter('unpublished_total', 'Settlements left to the sweep.');
-  const seconds = new SpreadCells({
+  const seconds = new HistogramCells({
     registry,
     name: 'tidegate_limiter_redis_seconds',
     help: 'From sending a pipeline to its last reply.',
     buckets: BUCKETS_S,
   }).cell();
-  const commands = new CountCells({
+  const commands = new CounterCells({
     registry,
     name: 'tidegate_limiter_redis_commands_total',
     help: 'Scripts and commands sent to Redis.',
@@ -64,18 +52,8 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
     registers,
   });
 
-  const children = new Map<string, { readonly count: CountCell; readonly seconds: SpreadCell }>();
   return {
-    decided(call, outcome, took) {
-      const name = `${call} ${outcome}`;
-      let child = children.get(name);
-      if (!child) {
-        child = { count: decisions.cell(call, outcome), seconds: decisionSeconds.cell(call) };
-        children.set(name, child);
-      }
-      child.count.value++;
-      child.seconds.observe(took);
-    },
+    decided,
     ran: (chore) => ran.setToCurrentTime({ chore }),
     failed: (reason) => failures.inc({ reason }),
     pipelineTook(took, count) {
@@ -88,5 +66,32 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
     },
     republished: (settlements) => republished.inc(settlements),
     unpublished: (settlements) => unpublished.inc(settlements),
+  };
+}
+
+function countDecisions(registry: Registry): LimiterMetrics['decided'] {
+  const decisions = new CounterCells({
+    registry,
+    name: 'tidegate_limiter_decisions_total',
+    help: 'Decisions by call and outcome.',
+    labelNames: ['call', 'outcome'],
+  });
+  const decisionSeconds = new HistogramCells({
+    registry,
+    name: 'tidegate_limiter_decision_seconds',
+    help: 'From the arrival of a call to its decision.',
+    labelNames: ['call'],
+    buckets: BUCKETS_S,
+  });
+  const children = new Map<string, { readonly count: CounterCell; readonly seconds: HistogramCell }>();
+  return (call, outcome, took) => {
+    const name = `${call} ${outcome}`;
+    let child = children.get(name);
+    if (!child) {
+      child = { count: decisions.cell(call, outcome), seconds: decisionSeconds.cell(call) };
+      children.set(name, child);
+    }
+    child.count.value++;
+    child.seconds.observe(took);
   };
 }

@@ -2,15 +2,15 @@ import type { Db } from '@tidegate/db';
 import { readDurability } from './redis/durability.ts';
 import type { RedisLink } from './redis/link.ts';
 import type { ScriptDeps } from './script-deps.ts';
-import type { LimiterState, QuotaUse } from './state-metrics.ts';
+import type { LimiterReadings, QuotaUse } from './state-metrics.ts';
 
 /** How often at most the quotas are read. That reads every organization's month. */
 const QUOTAS_EVERY_MS = 60_000;
 const TOP_QUOTAS = 10;
 
 /** What metrics read from Redis and Postgres. */
-export function readState({ context, db, link }: { context: ScriptDeps; db: Db; link: RedisLink }) {
-  const { store, names } = context;
+export function storeReadings({ scriptDeps, db, link }: { scriptDeps: ScriptDeps; db: Db; link: RedisLink }) {
+  const { store, names } = scriptDeps;
   const pingPostgres = async (): Promise<unknown> => db.$queryRaw`SELECT 1`;
   let quotas: { readonly readAtMs: number; readonly top: readonly QuotaUse[] } | null = null;
   return {
@@ -26,7 +26,7 @@ export function readState({ context, db, link }: { context: ScriptDeps; db: Db; 
         quotas = { readAtMs: nowMs, top: await readTopQuotas(db) };
       return quotas.top;
     },
-  } satisfies Partial<LimiterState>;
+  } satisfies Partial<LimiterReadings>;
 }
 
 async function readTopQuotas(db: Db): Promise<QuotaUse[]> {

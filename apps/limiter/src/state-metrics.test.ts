@@ -3,7 +3,7 @@ import { closeDb, type Db } from '@tidegate/db';
 import { createRedisClient } from '@tidegate/redis';
 import { createLogger, createMetrics, type Registry } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import { anAdmitCall } from './testing/admit-call.ts';
+import { anAdmitInput } from './testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg } from './testing/fixture.ts';
 import { beatingInstance, Rig } from './testing/rig.ts';
 
@@ -62,7 +62,7 @@ describe('the metrics of a limiter', () => {
   it('show the age of what is unconfirmed, and time the decisions', async () => {
     const session = rig.session(await rig.limiter({ metrics, timing: fast }));
     const key = await makeKey(db, await makeOrg(db));
-    const admit = anAdmitCall(key, await beatingInstance(session));
+    const admit = anAdmitInput(key, await beatingInstance(session));
     await session.decide({ admit });
     await session.ask({
       settle: { ...admit, answered: false, errorCode: 'upstream_error', durationMs: 1 },

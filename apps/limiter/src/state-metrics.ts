@@ -10,7 +10,7 @@ export interface QuotaUse {
 }
 
 /** What is read at each scrape. A rejection leaves the metric out. */
-export interface LimiterState {
+export interface LimiterReadings {
   readonly sessions: () => number;
   readonly openCalls: () => number;
   readonly maxOpenCalls: number;
@@ -27,28 +27,28 @@ export interface LimiterState {
 }
 
 /** Registers what is read at each scrape. */
-export function observeLimiter(registry: Registry, state: LimiterState): void {
+export function observeLimiter(registry: Registry, readings: LimiterReadings): void {
   const gauge = (name: string, help: string, read: () => number | null | Promise<number | null>) =>
     readGauge({ registry, name: `tidegate_limiter_${name}`, help }, read);
-  observeStore(registry, 'postgres', state.pingPostgres);
-  observeRedis(registry, state);
-  gauge('sessions', 'Open sessions.', state.sessions);
-  gauge('open_calls', 'Calls without a reply.', state.openCalls);
+  observeStore(registry, 'postgres', readings.pingPostgres);
+  observeRedis(registry, readings);
+  gauge('sessions', 'Open sessions.', readings.sessions);
+  gauge('open_calls', 'Calls without a reply.', readings.openCalls);
   gauge(
     'session_open_calls_max',
     'Calls that one session may have without a reply.',
-    () => state.maxOpenCalls,
+    () => readings.maxOpenCalls,
   );
-  gauge('leases', 'Gateway instances that are listed with a lease, in Redis.', state.leases);
+  gauge('leases', 'Gateway instances that are listed with a lease, in Redis.', readings.leases);
   gauge(
     'recovering_organizations',
     'Organizations that are recovering. Only from the limiter that looks for lost state.',
-    state.recovering,
+    readings.recovering,
   );
   gauge(
     'outbox_oldest_seconds',
     'Age of the oldest settlement that has been unconfirmed for more than 30 s; 0: none. Only from the limiter that sweeps.',
-    state.oldestUnconfirmedS,
+    readings.oldestUnconfirmedS,
   );
   readGauges(
     {
@@ -57,7 +57,7 @@ export function observeLimiter(registry: Registry, state: LimiterState): void {
       help: '1 while this limiter holds the lock of a chore.',
       labelNames: ['chore'],
     },
-    () => CHORES.map((chore) => [{ chore }, Number(state.holds(chore))] as const),
+    () => CHORES.map((chore) => [{ chore }, Number(readings.holds(chore))] as const),
   );
   readGauges(
     {
@@ -67,14 +67,14 @@ export function observeLimiter(registry: Registry, state: LimiterState): void {
       labelNames: ['org', 'quota'],
     },
     async () =>
-      (await state.topQuotas()).flatMap(({ orgId: org, tokens, requests }) => [
+      (await readings.topQuotas()).flatMap(({ orgId: org, tokens, requests }) => [
         [{ org, quota: 'tokens' }, tokens] as const,
         [{ org, quota: 'requests' }, requests] as const,
       ]),
   );
 }
 
-function observeRedis(registry: Registry, { pingRedis, durability }: LimiterState): void {
+function observeRedis(registry: Registry, { pingRedis, durability }: LimiterReadings): void {
   observeStore(registry, 'redis', pingRedis);
   readGauge(
     {

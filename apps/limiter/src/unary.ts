@@ -16,7 +16,7 @@ const MAX_CONFIRMED = 1_000;
 const STATES = { open: 'STATE_OPEN', queued: 'STATE_QUEUED', unknown: 'STATE_UNKNOWN' } as const;
 
 export interface UnaryDeps {
-  readonly context: ScriptDeps;
+  readonly scriptDeps: ScriptDeps;
   readonly seeder: Seeder;
   readonly notices: NoticeHub;
   readonly deletedOrgs: DeletedOrgs;
@@ -25,7 +25,7 @@ export interface UnaryDeps {
 
 /** Each call answers only after it has done its work. */
 export function unaryHandlers({
-  context,
+  scriptDeps,
   seeder,
   notices,
   deletedOrgs,
@@ -55,7 +55,7 @@ export function unaryHandlers({
     RevokeKey: unary(async ({ orgId, keyId, keyHash }) => {
       checkIds(orgId, keyId);
       checkHash(keyHash);
-      await revokeKey(context, orgId, keyId, Buffer.from(keyHash));
+      await revokeKey(scriptDeps, orgId, keyId, Buffer.from(keyHash));
       await notices.publish({ keyRevoked: { keyId } });
       return {};
     }),
@@ -72,16 +72,16 @@ export function unaryHandlers({
         checkIds(orgId);
         if (!OUTBOX_ID.test(outboxId)) throw new LimiterError('bad_call', 'an outbox id is malformed');
       }
-      await confirmSettlements(context, settlements);
+      await confirmSettlements(scriptDeps, settlements);
       return {};
     }),
     GetMonth: unary(async ({ orgId }) => {
       checkIds(orgId);
-      return readMonthLedger(context, seeder, orgId);
+      return readMonthLedger(scriptDeps, seeder, orgId);
     }),
     FindRequest: unary(async ({ orgId, admissionId }) => {
       checkIds(orgId, admissionId);
-      return { state: STATES[await findRequest(context, orgId, admissionId)] };
+      return { state: STATES[await findRequest(scriptDeps, orgId, admissionId)] };
     }),
   };
 }

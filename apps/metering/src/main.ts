@@ -60,20 +60,18 @@ runService(async (service) => {
   });
   service.onShutdown('worker', () => worker.close());
 
-  const isReady = async () => {
-    if (service.stopping.aborted || !worker.running()) return false;
-    try {
-      await Promise.all([queue.counts(), pingPostgres()]);
-      return (await schema.problem()) ?? true;
-    } catch (error) {
-      return explain(error) ?? false;
-    }
+  const storesReady = async () => {
+    await Promise.all([queue.counts(), pingPostgres()]);
+    return (await schema.problem()) ?? true;
   };
   const admin = await startAdmin({
     port: config.ADMIN_PORT,
     host: config.ADMIN_HOST,
     metrics: metrics.registry,
-    ready: isReady,
+    ready: () =>
+      !service.stopping.aborted &&
+      worker.running() &&
+      storesReady().catch((error: unknown) => explain(error) ?? false),
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'metering is up');

@@ -16,7 +16,7 @@ const MAX_ROWS = 2_000;
 export interface MeteringDeps {
   readonly db: Db;
   readonly limiters: Limiters;
-  readonly queue: Pick<SettlementJobs, 'isolate'>;
+  readonly queue: Pick<SettlementJobs, 'queueAlone'>;
   readonly metrics: MeteringMetrics;
   readonly logger: Logger;
   /** Null: off. */
@@ -60,7 +60,7 @@ export function createMetering(deps: MeteringDeps): Metering {
           {
             write: (settlements) => writer.write(settlements),
             confirm: (settlements) => confirmer.add(settlements),
-            isolate: queue.isolate,
+            queueAlone: queue.queueAlone,
             redisNowMs,
           },
           job,

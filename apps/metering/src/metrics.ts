@@ -20,7 +20,7 @@ export interface MeteringMetrics {
 }
 
 /** What is read at each scrape. A rejection leaves the metric out. */
-export interface MeteringState {
+export interface MeteringReadings {
   /** The queue's jobs by state. */
   readonly jobCounts: () => Promise<Record<string, number>>;
   /** How long the next job of the queue has been waiting. 0: none is. */
@@ -31,9 +31,9 @@ export interface MeteringState {
   readonly pingPostgres: () => Promise<unknown>;
 }
 
-export function createMeteringMetrics(state: MeteringState): MeteringMetrics {
+export function createMeteringMetrics(readings: MeteringReadings): MeteringMetrics {
   const registry = createMetrics('metering');
-  observeState(registry, state);
+  observeReadings(registry, readings);
   const registers = [registry];
   return {
     registry,
@@ -79,7 +79,7 @@ export function createMeteringMetrics(state: MeteringState): MeteringMetrics {
   };
 }
 
-function observeState(registry: Registry, state: MeteringState): void {
+function observeReadings(registry: Registry, readings: MeteringReadings): void {
   readGauges(
     {
       registry,
@@ -87,7 +87,7 @@ function observeState(registry: Registry, state: MeteringState): void {
       help: 'Jobs in the settlement queue by state. Failed jobs are dead letters.',
       labelNames: ['state'],
     },
-    async () => Object.entries(await state.jobCounts()).map(([name, count]) => [{ state: name }, count]),
+    async () => Object.entries(await readings.jobCounts()).map(([name, count]) => [{ state: name }, count]),
   );
   readGauge(
     {
@@ -95,7 +95,7 @@ function observeState(registry: Registry, state: MeteringState): void {
       name: 'tidegate_metering_oldest_job_seconds',
       help: 'How long the next job of the settlement queue has been waiting. 0: none is.',
     },
-    state.oldestJobS,
+    readings.oldestJobS,
   );
   readGauge(
     {
@@ -103,8 +103,8 @@ function observeState(registry: Registry, state: MeteringState): void {
       name: 'tidegate_metering_active_jobs_max',
       help: 'Jobs that this process works on at once, at most. Active jobs of the queue are those of all.',
     },
-    () => state.concurrency,
+    () => readings.concurrency,
   );
-  observeStore(registry, 'redis', state.pingRedis);
-  observeStore(registry, 'postgres', state.pingPostgres);
+  observeStore(registry, 'redis', readings.pingRedis);
+  observeStore(registry, 'postgres', readings.pingPostgres);
 }

@@ -4,6 +4,7 @@ export * from './errors.ts';
 export * from './ids.ts';
 export * from './pools.ts';
 export * from './redis-keys.ts';
+export * from './refusal-report.ts';
 export {
   type CompletionRequest,
   type ValidatedRequest,

@@ -12,7 +12,8 @@ export interface Settlement {
   readonly modelId: string;
   /**
    * When the reservation was made, in Unix milliseconds by Redis' clock. The request's day and
-   * month derive from it.
+   * month derive from it. Not when it was admitted: that may be earlier, while a model woke. The
+   * name stays because stored jobs have it.
    */
   readonly admittedAtMs: number;
   /** Whether a complete answer was delivered. Otherwise the request counts as an error. */

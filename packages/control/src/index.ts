@@ -83,7 +83,7 @@ export type { ErrorsPeriod, ErrorsStep, ErrorsView, ShowErrorsInput } from './re
 export type { RequestView } from './requests/view.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
 export type { Resealed } from './secrets/reseal.ts';
-export type { Counts } from './usage/sums.ts';
+export type { UsageCounts } from './usage/sums.ts';
 export {
   MAX_USAGE_ROWS,
   type UsageDayView,

@@ -5,7 +5,7 @@ import { sqlStateOf } from './explain.ts';
 import { MIGRATIONS } from './migrate.ts';
 
 /** How often to look again: rarely once the database was new enough, since it stays so. */
-const LOOK_MS = { current: 60_000, behind: 2_000 };
+const RECHECK_EVERY_MS = { current: 60_000, behind: 2_000 };
 /** How long an answer may take. A later one is for the next who asks. */
 const PATIENCE_MS = 500;
 /** No table of migrations, or one from before services could read it. */
@@ -60,12 +60,12 @@ export class SchemaVersion {
   }
 
   async #look(): Promise<void> {
-    let everyMs = LOOK_MS.behind;
+    let everyMs = RECHECK_EVERY_MS.behind;
     try {
       const before = this.#problem;
       this.#problem = describe(await this.missing());
       if (this.#problem !== null && this.#problem !== before) this.#options.onBehind?.(this.#problem);
-      if (this.#problem === null) everyMs = LOOK_MS.current;
+      if (this.#problem === null) everyMs = RECHECK_EVERY_MS.current;
     } catch {
       // A service that needs Postgres reports its absence itself. A limiter can do without.
     }

@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
 import { version } from './version.ts';
+import { answerWithin } from './within.ts';
 
 /** A slower readiness check counts as not ready. A slower metric is left out. */
 const ANSWER_TIMEOUT_MS = 2_000;
@@ -37,7 +38,7 @@ export async function startAdmin({ port, host, metrics, ready }: AdminOptions): 
       return answer(response, 405, 'method not allowed\n');
     if (path === '/healthz') return answer(response, 200, `live ${version}\n`);
     if (path === '/readyz')
-      return void within<Readiness>(ready, false).then((said) => {
+      return void answerWithin<Readiness, boolean>(ready, ANSWER_TIMEOUT_MS, false).then((said) => {
         if (said === true) answer(response, 200, 'ready\n');
         else answer(response, 503, said === false ? 'not ready\n' : `not ready: ${said}\n`);
       });
@@ -58,21 +59,11 @@ function answer(
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text);
 }
 
-/** The result of `ask`, or `otherwise` when that fails or is late. */
-async function within<T>(ask: () => T | Promise<T>, otherwise: T): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<T>((resolve) => {
-    timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, otherwise);
-  });
-  const asked = async () => ask();
-  const said = await Promise.race([asked().catch(() => otherwise), late]);
-  clearTimeout(timer);
-  return said;
-}
-
 async function sendMetrics(metrics: Registry, response: ServerResponse): Promise<void> {
   const texts = await Promise.all(
-    metrics.getMetricsAsArray().map(({ name }) => within(() => metrics.getSingleMetricAsString(name), '')),
+    metrics
+      .getMetricsAsArray()
+      .map(({ name }) => answerWithin(() => metrics.getSingleMetricAsString(name), ANSWER_TIMEOUT_MS, '')),
   );
   answer(response, 200, `${texts.filter(Boolean).join('\n\n')}\n`, metrics.contentType);
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Histogram, Registry } from 'prom-client';
-import { CountCells, SpreadCells } from './cells.ts';
+import { CounterCells, HistogramCells } from './cells.ts';
 
 let registry: Registry;
 beforeEach(() => {
@@ -10,7 +10,7 @@ beforeEach(() => {
 
 describe('a counter of cells', () => {
   it('is exposed like any counter, one series for each set of values', async () => {
-    const cells = new CountCells({ registry, name: 'c_total', help: 'C.', labelNames: ['a', 'b'] });
+    const cells = new CounterCells({ registry, name: 'c_total', help: 'C.', labelNames: ['a', 'b'] });
     cells.cell('1', 'x"y').value += 2;
     cells.cell('1', 'x"y').value++;
     cells.cell('2', '');
@@ -25,7 +25,7 @@ describe('a counter of cells', () => {
   });
 
   it('drops the series of its first labels and no other, just before they are read', async () => {
-    const cells: CountCells<'a' | 'b'> = new CountCells({
+    const cells: CounterCells<'a' | 'b'> = new CounterCells({
       registry,
       name: 'c_total',
       help: 'C.',
@@ -49,7 +49,7 @@ describe('a histogram of cells', () => {
     const other = new Registry();
     const options = { name: 'h_seconds', help: 'H.', labelNames: ['a'] as const };
     const buckets = [0.1, 1, 10];
-    const cells = new SpreadCells({ ...options, registry, buckets });
+    const cells = new HistogramCells({ ...options, registry, buckets });
     const reference = new Histogram({ ...options, buckets, registers: [other] });
     for (const value of [0.05, 0.1, 0.5, 10, 10.5, 3_000]) {
       cells.cell('x').observe(value);

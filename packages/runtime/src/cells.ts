@@ -17,7 +17,7 @@ interface CellsOptions<L extends string> {
 }
 
 /** One series of a counter. Whoever holds it adds to `value`. */
-export interface CountCell {
+export interface CounterCell {
   value: number;
 }
 
@@ -72,15 +72,15 @@ abstract class Cells<L extends string, C> {
 }
 
 /** A counter. */
-export class CountCells<L extends string = never> extends Cells<L, CountCell> {
+export class CounterCells<L extends string = never> extends Cells<L, CounterCell> {
   readonly type = 'counter';
 
-  protected create = (): CountCell => ({ value: 0 });
-  protected samples = (labels: Labels, { value }: CountCell): Sample[] => [{ labels, value }];
+  protected create = (): CounterCell => ({ value: 0 });
+  protected samples = (labels: Labels, { value }: CounterCell): Sample[] => [{ labels, value }];
 }
 
 /** One series of a histogram. */
-export class SpreadCell {
+export class HistogramCell {
   readonly bounds: readonly number[];
   readonly counts: number[];
   sum = 0;
@@ -101,7 +101,7 @@ export class SpreadCell {
 }
 
 /** A histogram. */
-export class SpreadCells<L extends string = never> extends Cells<L, SpreadCell> {
+export class HistogramCells<L extends string = never> extends Cells<L, HistogramCell> {
   readonly type = 'histogram';
   readonly #bounds: readonly number[];
 
@@ -110,11 +110,11 @@ export class SpreadCells<L extends string = never> extends Cells<L, SpreadCell> 
     this.#bounds = options.buckets;
   }
 
-  protected create(): SpreadCell {
-    return new SpreadCell(this.#bounds);
+  protected create(): HistogramCell {
+    return new HistogramCell(this.#bounds);
   }
 
-  protected samples(labels: Labels, { bounds, counts, sum }: SpreadCell): Sample[] {
+  protected samples(labels: Labels, { bounds, counts, sum }: HistogramCell): Sample[] {
     const samples: Sample[] = [];
     const metricName = `${this.name}_bucket`;
     let count = 0;

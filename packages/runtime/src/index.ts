@@ -1,5 +1,5 @@
 export { type Admin, type AdminOptions, startAdmin } from './admin.ts';
-export { type CountCell, CountCells, type SpreadCell, SpreadCells } from './cells.ts';
+export { type CounterCell, CounterCells, type HistogramCell, HistogramCells } from './cells.ts';
 export { type Chore, startChore, untilNextMs } from './chore.ts';
 export { clientAddress, networkOf } from './client-address.ts';
 export { withDeadline } from './deadline.ts';
@@ -23,3 +23,4 @@ export {
 } from './metrics.ts';
 export { runService, type Service } from './service.ts';
 export * from './settings.ts';
+export { within } from './within.ts';

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { version } from './version.ts';
+import { answerWithin } from './within.ts';
 
 export { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
@@ -100,13 +101,4 @@ export function observeStore(
 }
 
 /** Null if it fails or is late. */
-async function inTime<T>(read: () => T | Promise<T>): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, ANSWER_MS, null);
-  });
-  const reading = async () => read();
-  const value = await Promise.race([reading().catch(() => null), late]);
-  clearTimeout(timer);
-  return value;
-}
+const inTime = <T>(read: () => T | Promise<T>): Promise<T | null> => answerWithin(read, ANSWER_MS, null);

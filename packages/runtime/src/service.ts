@@ -1,11 +1,12 @@
 import { ConfigError } from './config.ts';
 import { createLogger, type Logger } from './logger.ts';
+import { within } from './within.ts';
 
 const DEFAULT_SHUTDOWN_TIMEOUT_MS = 30_000;
 /**
  * A terminal and the program that started us may both pass on one Ctrl-C. This soon, they are one.
  */
-const SAME_WISH_MS = 1_000;
+const SAME_SIGNAL_MS = 1_000;
 /** How long a shutdown waits for a start that is still under way. */
 const START_GRACE_MS = 5_000;
 
@@ -50,7 +51,7 @@ class RunningService implements Service {
   #shutdownTimeoutMs = DEFAULT_SHUTDOWN_TIMEOUT_MS;
   #started: Promise<void> = Promise.resolve();
   #current = 'start';
-  #lastWishMs: number | undefined;
+  #lastSignalMs: number | undefined;
   #endDelay: (() => void) | undefined;
 
   configure({ logger, shutdownDelayMs, shutdownTimeoutMs }: Parameters<Service['configure']>[0]): void {
@@ -93,9 +94,9 @@ class RunningService implements Service {
 
   #onSignal(signal: string): void {
     const nowMs = performance.now();
-    const first = this.#lastWishMs === undefined;
-    if (nowMs - (this.#lastWishMs ?? Number.NEGATIVE_INFINITY) < SAME_WISH_MS) return;
-    this.#lastWishMs = nowMs;
+    const first = this.#lastSignalMs === undefined;
+    if (nowMs - (this.#lastSignalMs ?? Number.NEGATIVE_INFINITY) < SAME_SIGNAL_MS) return;
+    this.#lastSignalMs = nowMs;
     if (first) {
       this.#log().info({ signal, delayMs: this.#shutdownDelayMs }, 'shutting down');
       void this.#shutdown(0, this.#shutdownDelayMs);
@@ -119,7 +120,7 @@ class RunningService implements Service {
       );
       process.exit(1);
     }, this.#shutdownTimeoutMs);
-    await Promise.race([this.#started, new Promise((resolve) => setTimeout(resolve, START_GRACE_MS))]);
+    await within(this.#started, START_GRACE_MS, undefined);
     const stepsSucceeded = await this.#runSteps();
     this.#log().info('stopped');
     process.exit(stepsSucceeded ? exitCode : 1);

@@ -1,5 +1,5 @@
 import type { SeenImage } from './images.ts';
-import type { CompletionRequest } from './request.ts';
+import type { StandinRequest } from './request.ts';
 import { tokenize } from './tokens.ts';
 
 export interface Answer {
@@ -23,7 +23,7 @@ const BLOCK = 'x'.repeat(1_024);
  * Composes the answer to a request. The same request and seed give the same answer. It says that no
  * model wrote it.
  */
-export function composeAnswer(request: CompletionRequest): Answer {
+export function composeAnswer(request: StandinRequest): Answer {
   const { behaviour, maxTokens, stops } = request;
   if (behaviour.bytes !== undefined) return blocks(behaviour.bytes);
   const wanted = behaviour.tokens;
@@ -43,7 +43,7 @@ export function composeAnswer(request: CompletionRequest): Answer {
   };
 }
 
-function introduction({ model, messageCount, promptTokens, images }: CompletionRequest): string {
+function introduction({ model, messageCount, promptTokens, images }: StandinRequest): string {
   const saw = images.length > 0 ? ` It saw ${images.map(describe).join(' and ')}.` : '';
   return `This is ${model}, a stand-in and not a model. It read ${messageCount} ${messageCount === 1 ? 'message' : 'messages'} of ${promptTokens} tokens.${saw}`;
 }

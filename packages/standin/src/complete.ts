@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { composeAnswer } from './answer.ts';
 import type { Behaviour } from './behaviour.ts';
-import { type Exchange, pause, sendError, sendStream, sendWhole, stall } from './deliver.ts';
+import { pause, type StandinExchange, sendError, sendStream, sendWhole, stall } from './deliver.ts';
 import { upstreamError } from './errors.ts';
-import { type CompletionRequest, readRequest, type StandinModel } from './request.ts';
+import { readRequest, type StandinModel, type StandinRequest } from './request.ts';
 import type { StatsKeeper } from './stats.ts';
 import { streamSteps } from './stream.ts';
 import { wholeBody } from './whole.ts';
@@ -14,7 +14,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** Answers one completion request. Rejects when the caller goes away first. */
 export async function complete(
   incoming: IncomingMessage,
-  exchange: Exchange,
+  exchange: StandinExchange,
   model: StandinModel,
   defaults: Behaviour,
   stats: StatsKeeper,
@@ -39,7 +39,7 @@ export async function complete(
   await answer(request, exchange, stats);
 }
 
-async function answer(request: CompletionRequest, exchange: Exchange, stats: StatsKeeper): Promise<void> {
+async function answer(request: StandinRequest, exchange: StandinExchange, stats: StatsKeeper): Promise<void> {
   const { behaviour } = request;
   if (behaviour['head-delay-ms']) await pause(behaviour['head-delay-ms'], exchange);
   if (behaviour.silence) return stall(exchange);

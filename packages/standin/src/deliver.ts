@@ -11,7 +11,7 @@ import type { Step } from './stream.ts';
 const WRITE_CHARACTERS = 16_384;
 
 /** One call, as the code that answers it sees it. */
-export interface Exchange {
+export interface StandinExchange {
   readonly response: ServerResponse;
   /** Aborted when the caller is gone, or when everything was sent. */
   readonly gone: AbortSignal;
@@ -24,15 +24,15 @@ export interface Exchange {
   readonly exit: () => void;
 }
 
-export const pause = (ms: number, { gone }: Exchange): Promise<void> =>
+export const pause = (ms: number, { gone }: StandinExchange): Promise<void> =>
   setTimeout(ms, undefined, { signal: gone }) as Promise<void>;
 
 /** Sends nothing until the caller is gone. */
-export async function stall({ gone }: Exchange): Promise<void> {
+export async function stall({ gone }: StandinExchange): Promise<void> {
   if (!gone.aborted) await once(gone, 'abort');
 }
 
-export function sendError({ response, end }: Exchange, { status, body }: UpstreamError): void {
+export function sendError({ response, end }: StandinExchange, { status, body }: UpstreamError): void {
   end('refused');
   const json = typeof body !== 'string';
   const text = json ? JSON.stringify(body) : body;
@@ -44,7 +44,7 @@ export function sendError({ response, end }: Exchange, { status, body }: Upstrea
 }
 
 export async function sendWhole(
-  exchange: Exchange,
+  exchange: StandinExchange,
   body: object,
   behaviour: Behaviour,
   answered: () => void,
@@ -67,7 +67,7 @@ export async function sendWhole(
 }
 
 export async function sendStream(
-  exchange: Exchange,
+  exchange: StandinExchange,
   steps: Iterable<Step>,
   behaviour: Behaviour,
   answered: () => void,
@@ -104,7 +104,7 @@ export async function sendStream(
 }
 
 /** True: nothing more may be sent. */
-async function breakOff(exchange: Exchange, fault: Fault): Promise<boolean> {
+async function breakOff(exchange: StandinExchange, fault: Fault): Promise<boolean> {
   if (fault === 'inband-error' || fault === 'garbage') return false;
   if (fault === 'stall') await stall(exchange);
   else {
@@ -116,7 +116,7 @@ async function breakOff(exchange: Exchange, fault: Fault): Promise<boolean> {
   return true;
 }
 
-async function write(exchange: Exchange, text: string, behaviour: Behaviour): Promise<void> {
+async function write(exchange: StandinExchange, text: string, behaviour: Behaviour): Promise<void> {
   const size = behaviour['split-bytes'];
   if (!size) return writeBlock(exchange, text);
   const bytes = Buffer.from(text);
@@ -126,7 +126,7 @@ async function write(exchange: Exchange, text: string, behaviour: Behaviour): Pr
   }
 }
 
-async function writeBlock({ response, gone }: Exchange, block: string | Buffer): Promise<void> {
+async function writeBlock({ response, gone }: StandinExchange, block: string | Buffer): Promise<void> {
   gone.throwIfAborted();
   if (!response.write(block)) await once(response, 'drain', { signal: gone });
 }

@@ -10,7 +10,7 @@ export interface StandinModel {
   readonly contextTokens: number;
 }
 
-export interface CompletionRequest {
+export interface StandinRequest {
   readonly model: string;
   readonly messageCount: number;
   readonly images: readonly SeenImage[];
@@ -26,7 +26,7 @@ export interface CompletionRequest {
 
 type Members = Readonly<Record<string, unknown>>;
 export type Read =
-  | { readonly ok: true; readonly request: CompletionRequest }
+  | { readonly ok: true; readonly request: StandinRequest }
   | { readonly ok: false; readonly error: UpstreamError };
 
 const refused = (status: number, message: string): Read => ({

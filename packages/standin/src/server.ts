@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type Behaviour, parseDirectives } from './behaviour.ts';
 import { complete } from './complete.ts';
-import { type Exchange, sendError } from './deliver.ts';
+import { type StandinExchange, sendError } from './deliver.ts';
 import { upstreamError } from './errors.ts';
 import type { StandinModel } from './request.ts';
 import { type Stats, StatsKeeper } from './stats.ts';
@@ -127,7 +127,7 @@ class StandinServer {
   async #complete(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
     const end = this.stats.begin();
-    const exchange: Exchange = { response, gone: gone.signal, end, exit: this.exit };
+    const exchange: StandinExchange = { response, gone: gone.signal, end, exit: this.exit };
     response.once('close', () => gone.abort());
     try {
       await complete(incoming, exchange, this.#model, this.#behaviour, this.stats);

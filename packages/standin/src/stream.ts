@@ -1,6 +1,6 @@
 import type { Answer } from './answer.ts';
 import { type Fault, faultAfter, faultOf, INBAND_ERROR } from './fault.ts';
-import type { CompletionRequest } from './request.ts';
+import type { StandinRequest } from './request.ts';
 import { usageOf } from './usage.ts';
 
 /** An event's data, milliseconds to wait, or how the stream breaks off. */
@@ -10,7 +10,7 @@ const GARBAGE = '{"id": "chatcmpl-';
 
 /** Yields a streamed answer step by step, in vLLM's form. */
 export function* streamSteps(
-  request: CompletionRequest,
+  request: StandinRequest,
   answer: Answer,
   id: string,
   createdS: number,
@@ -69,7 +69,7 @@ function* breakOff(fault: Fault): Generator<Step> {
 }
 
 /** Serializes the repeated parts of chunks once, and only the rest for each token. */
-function chunkWriter(request: CompletionRequest, id: string, createdS: number) {
+function chunkWriter(request: StandinRequest, id: string, createdS: number) {
   const head = `{"id":"${id}","object":"chat.completion.chunk","created":${createdS},"model":${JSON.stringify(request.model)},"choices":[`;
   const deltaHead = `${head}{"index":0,"delta":`;
   const deltaTail = ',"logprobs":null,"finish_reason":null,"token_ids":null}]}';

@@ -1,8 +1,8 @@
 import type { Answer } from './answer.ts';
-import type { CompletionRequest } from './request.ts';
+import type { StandinRequest } from './request.ts';
 
 /** The usage in vLLM's form. Null: the stand-in is to report none. */
-export function usageOf({ behaviour, promptTokens }: CompletionRequest, answer: Answer): object | null {
+export function usageOf({ behaviour, promptTokens }: StandinRequest, answer: Answer): object | null {
   if (behaviour['no-usage']) return null;
   const [prompt, completion, total] = behaviour.usage ?? [
     promptTokens,

@@ -1,11 +1,11 @@
 import type { Answer } from './answer.ts';
-import type { CompletionRequest } from './request.ts';
+import type { StandinRequest } from './request.ts';
 import { usageOf } from './usage.ts';
 
 const TOOL_CALLS = [{ id: 'call_1', type: 'function', function: { name: 'look_up', arguments: '{}' } }];
 
 /** The body of a whole answer, including the non-standard members that vLLM sends. */
-export function wholeBody(request: CompletionRequest, answer: Answer, id: string, createdS: number): object {
+export function wholeBody(request: StandinRequest, answer: Answer, id: string, createdS: number): object {
   const { behaviour } = request;
   return {
     id,

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 
 /** A request as it arrived, with its whole body. */
-export interface UpstreamRequest {
+export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -42,13 +42,13 @@ export interface UpstreamReply {
   readonly closed: Promise<void>;
 }
 
-export type UpstreamHandler = (request: UpstreamRequest, reply: UpstreamReply) => void | Promise<void>;
+export type UpstreamHandler = (request: ReceivedRequest, reply: UpstreamReply) => void | Promise<void>;
 
 export interface Upstream {
   readonly url: string;
   readonly port: number;
   /** All requests so far, oldest first. */
-  readonly requests: readonly UpstreamRequest[];
+  readonly requests: readonly ReceivedRequest[];
   /** Answers that have not ended yet. */
   readonly inFlight: number;
   /** The most answers that were ever in flight at once. */
@@ -59,7 +59,7 @@ export interface Upstream {
 
 /** Starts an HTTP server on 127.0.0.1. A handler that throws resets its connection. */
 export async function startUpstream(handler: UpstreamHandler, port = 0): Promise<Upstream> {
-  const requests: UpstreamRequest[] = [];
+  const requests: ReceivedRequest[] = [];
   let inFlight = 0;
   let peakInFlight = 0;
   const server = createServer((incoming, outgoing) => {
@@ -97,7 +97,7 @@ export async function startUpstream(handler: UpstreamHandler, port = 0): Promise
   };
 }
 
-async function readRequest(incoming: IncomingMessage): Promise<UpstreamRequest> {
+async function readRequest(incoming: IncomingMessage): Promise<ReceivedRequest> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks).toString('utf8');

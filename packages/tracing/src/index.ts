@@ -3,7 +3,7 @@ import type { Tracing, TracingOptions } from './tracing.ts';
 
 export { type TracingSettings, tracingFields, tracingOf } from './settings.ts';
 export { countSpans } from './spans.ts';
-export type { Attributes, Origin, Span, SpanStart, Tracing } from './tracing.ts';
+export type { Attributes, Span, SpanStart, TraceOrigin, Tracing } from './tracing.ts';
 
 /** Starts tracing. Null: it is off, and nothing of OpenTelemetry is loaded. */
 export async function startTracing({ settings, ...options }: TracingOptions): Promise<Tracing | null> {

@@ -22,10 +22,11 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { within } from '@tidegate/runtime';
 import { Outbound } from './outbound.ts';
 import type { TracingSettings } from './settings.ts';
 import type { SpanCounter } from './spans.ts';
-import type { Attributes, Origin, Span, SpanStart, Tracing, TracingOptions } from './tracing.ts';
+import type { Attributes, Span, SpanStart, TraceOrigin, Tracing, TracingOptions } from './tracing.ts';
 
 /*
  * The only file, with the next one it imports, that knows OpenTelemetry's SDK. It is imported when
@@ -67,12 +68,8 @@ export function openTracing(options: SdkOptions): Tracing {
       return beginIn(tracer, contextOf(origin), start, Date.now() - performance.now());
     },
     async stop() {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, STOP_MS);
-      });
-      await Promise.race([provider.shutdown().catch(() => {}), late]);
-      clearTimeout(timer);
+      const stopped = provider.shutdown().catch(() => {});
+      await within(stopped, STOP_MS, undefined);
     },
   };
 }
@@ -100,7 +97,7 @@ const resourceOf = ({ settings: { serviceName, resource }, service }: SdkOptions
     }),
   );
 
-function contextOf({ traceparent, tracestate }: Origin): Context {
+function contextOf({ traceparent, tracestate }: TraceOrigin): Context {
   const parent = traceparent === undefined ? null : parseTraceParent(traceparent);
   if (!parent) return ROOT_CONTEXT;
   parent.isRemote = true;

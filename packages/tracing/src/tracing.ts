@@ -15,7 +15,7 @@ export type Attributes = Readonly<Record<string, string | number | boolean | nul
 export type SpanRole = 'internal' | 'server' | 'client' | 'consumer';
 
 /** Where a trace comes from, as W3C headers have it. What is not valid counts as absent. */
-export interface Origin {
+export interface TraceOrigin {
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;
 }
@@ -46,7 +46,7 @@ export interface Span {
 
 export interface Tracing {
   /** Continues the caller's trace, or begins one. */
-  begin(origin: Origin, start: SpanStart): Span;
+  begin(origin: TraceOrigin, start: SpanStart): Span;
   /** Sends what is left, for a few seconds at most. */
   stop(): Promise<void>;
 }

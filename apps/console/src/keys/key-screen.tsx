@@ -1,7 +1,7 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import type { Counts, KeyDetail, UsageDayView } from '@tidegate/control';
+import type { KeyDetail, UsageCounts, UsageDayView } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
 import { type ReactNode, useState } from 'react';
 import { queryOf } from '../requests/filter.ts';
@@ -23,7 +23,7 @@ interface KeyScreenProps {
   readonly keyShown: KeyDetail;
   readonly limits: string;
   /** Of the last 30 days. */
-  readonly totals: Counts;
+  readonly totals: UsageCounts;
   readonly days: readonly UsageDayView[];
   /** The panel of its refusals. */
   readonly refused: ReactNode;

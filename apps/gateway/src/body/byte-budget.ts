@@ -1,5 +1,5 @@
 /** The largest share one organization may hold, so that it cannot lock out the others. */
-const ORG_SHARE = 1 / 4;
+const BYTES_ORG_SHARE = 1 / 4;
 
 /** Bounds the memory that all requests hold together. Callers give back what they take. */
 export class ByteBudget {
@@ -20,7 +20,7 @@ export class ByteBudget {
   /** Returns false, taking nothing, if the bytes are not available now. */
   take(orgId: string, bytes: number): boolean {
     const ofOrg = (this.#takenByOrg.get(orgId) ?? 0) + bytes;
-    if (this.#taken + bytes > this.#maxBytes || ofOrg > this.#maxBytes * ORG_SHARE) return false;
+    if (this.#taken + bytes > this.#maxBytes || ofOrg > this.#maxBytes * BYTES_ORG_SHARE) return false;
     this.#taken += bytes;
     this.#takenByOrg.set(orgId, ofOrg);
     return true;

@@ -2,7 +2,7 @@
  * The largest share of `maxWaiting` that one organization may have, so that it cannot lock out the
  * others.
  */
-const ORG_SHARE = 1 / 4;
+const WAITING_ORG_SHARE = 1 / 4;
 
 export interface FairSemaphoreOptions {
   /** How many callers may hold the semaphore at once, each of a different organization. */
@@ -13,7 +13,7 @@ export interface FairSemaphoreOptions {
   readonly after?: (callback: () => void, ms: number) => unknown;
 }
 
-interface Waiter {
+interface PermitWaiter {
   readonly resolve: (got: boolean) => void;
   readonly reject: (error: Error) => void;
 }
@@ -26,7 +26,7 @@ export class FairSemaphore {
   readonly #options: Required<FairSemaphoreOptions>;
   readonly #maxWaitingOfOrg: number;
   /** Callers waiting, by organization. The organization that was served last comes last. */
-  readonly #waiting = new Map<string, Waiter[]>();
+  readonly #waiting = new Map<string, PermitWaiter[]>();
   /** Organizations that hold a permit. */
   readonly #holding = new Set<string>();
   /** The number of unfinished rests of each organization. */
@@ -36,7 +36,7 @@ export class FairSemaphore {
 
   constructor(options: FairSemaphoreOptions) {
     this.#options = { after: (callback, ms) => setTimeout(callback, ms).unref(), ...options };
-    this.#maxWaitingOfOrg = Math.max(1, Math.floor(options.maxWaiting * ORG_SHARE));
+    this.#maxWaitingOfOrg = Math.max(1, Math.floor(options.maxWaiting * WAITING_ORG_SHARE));
   }
 
   /**

@@ -6,9 +6,8 @@ import {
   type Refusal,
   validateCompletionRequest,
 } from '@tidegate/contracts';
+import { withoutByteOrderMark } from '../bytes/byte-order-mark.ts';
 import { checkInlineImages } from '../images/inline.ts';
-
-const BYTE_ORDER_MARK = '\ufeff';
 
 /** All bytes of a body. A single piece is not copied. */
 export function joined(pieces: readonly Uint8Array[]): Uint8Array {
@@ -23,7 +22,7 @@ export function joined(pieces: readonly Uint8Array[]): Uint8Array {
 export async function parseBody(body: Uint8Array): Promise<CompletionRequest | Refusal> {
   if (!isUtf8(body)) return NOT_UTF8;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
-  const validated = validateCompletionRequest(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
+  const validated = validateCompletionRequest(withoutByteOrderMark(text));
   if (isRefusal(validated)) return validated;
   const images = await checkInlineImages(validated.inlineImages);
   return isRefusal(images) ? images : validated.request;

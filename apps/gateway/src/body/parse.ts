@@ -70,14 +70,7 @@ const WORKER_HEAP_MB = 512;
 /** Starts no thread until the first large body arrives. */
 export function createParser(options: ParserOptions = {}): Parser {
   const { workerBytes, longMs, nowMs, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
-  const pool = new Piscina<WorkerBody, WorkerResult>({
-    ...workerFile(),
-    minThreads: 0,
-    maxThreads,
-    idleTimeout: IDLE_THREAD_MS,
-    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
-    recordTiming: false,
-  });
+  const pool = createPool(maxThreads);
   const turns = new LoopTurns(BODY_BYTES_A_TURN);
   // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
   // bodies than it has threads.
@@ -124,6 +117,16 @@ export function createParser(options: ParserOptions = {}): Parser {
     },
   };
 }
+
+const createPool = (maxThreads: number): Piscina<WorkerBody, WorkerResult> =>
+  new Piscina({
+    ...workerFile(),
+    minThreads: 0,
+    maxThreads,
+    idleTimeout: IDLE_THREAD_MS,
+    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
+    recordTiming: false,
+  });
 
 /** What a worker gets, and the memory that moves to it. */
 function messageOf({ pieces, bytes }: Body): [WorkerBody, { transferList: TransferListItem[] }] {

@@ -60,7 +60,7 @@ export function readBody(request: IncomingMessage, options: ReadBodyOptions): Pr
 }
 
 /** Why the reading ends: the body is complete, or the request ends early. */
-type End = 'complete' | EarlyEnd;
+type BodyEnd = 'complete' | EarlyEnd;
 
 class BodyReader {
   readonly #request: IncomingMessage;
@@ -71,7 +71,7 @@ class BodyReader {
   #over = false;
   /** What the reading waits for at the moment. */
   #pauses = 0;
-  #end: (end: End) => void = () => {};
+  #end: (end: BodyEnd) => void = () => {};
   #fail: (error: unknown) => void = () => {};
   /** Set while `takeLarge` is running. If the reading ends meanwhile, `read` waits for it. */
   #taking: Promise<Passed | Refusal> | null = null;
@@ -124,7 +124,7 @@ class BodyReader {
     return { pieces: [body], bytes };
   }
 
-  async #untilEnd(declaredLarge: boolean): Promise<End> {
+  async #untilEnd(declaredLarge: boolean): Promise<BodyEnd> {
     const request = this.#request;
     const { timeoutMs } = this.#options;
     const signal = this.#options.signal();
@@ -134,7 +134,7 @@ class BodyReader {
     const data = (chunk: Buffer): void => this.#take(chunk);
     const timer = setTimeout(() => this.#end(tooLate(timeoutMs)), timeoutMs);
     try {
-      return await new Promise<End>((resolve, reject) => {
+      return await new Promise<BodyEnd>((resolve, reject) => {
         this.#end = resolve;
         this.#fail = reject;
         signal.addEventListener('abort', abort);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Catalog, type CatalogModel } from './catalog.ts';
-import { type CallEnd, Replicas } from './replicas.ts';
+import { type ReplicaResult, Replicas } from './replicas.ts';
 
 const replica = (replicaId: string) => ({ replicaId, baseUrl: `http://${replicaId}/v1` });
 const model = (...replicaIds: string[]): CatalogModel => ({
@@ -48,7 +48,7 @@ describe('the choice of a replica', () => {
     };
     const chosen = () => {
       const taken = replicas.take(two);
-      if (taken) replicas.release(two, taken, 'untold');
+      if (taken) replicas.release(two, taken, 'unknown');
       return taken?.replicaId;
     };
     fail();
@@ -75,7 +75,7 @@ describe('a replica that answers with failures', () => {
     replicas = new Replicas(() => nowMs);
   });
   /** Ends a call to the replica, however full the others are. */
-  const end = (replicaId: string, how: CallEnd, of = model('a', 'b')) => {
+  const end = (replicaId: string, how: ReplicaResult, of = model('a', 'b')) => {
     replicas.take(model(replicaId));
     replicas.release(of, replica(replicaId), how);
   };
@@ -86,7 +86,7 @@ describe('a replica that answers with failures', () => {
 
   it('is passed over after five in a row, and for longer if the first one afterwards fails, too', () => {
     fail('a', 4);
-    end('a', 'untold');
+    end('a', 'unknown');
     expect(isEjected('a')).toBe(false);
     fail('a', 1);
     expect(isEjected('a')).toBe(true);
@@ -167,7 +167,7 @@ describe('a replica that answers with failures', () => {
   it('is only ever passed over beside one that is not, and after five failures in a row', () => {
     const call = fc.record({
       at: fc.constantFrom('a', 'b', 'c'),
-      how: fc.constantFrom<CallEnd>('answered', 'untold', ...Array(14).fill('failed')),
+      how: fc.constantFrom<ReplicaResult>('answered', 'unknown', ...Array(14).fill('failed')),
       passedMs: fc.constantFrom(0, 1, 10, 400),
     });
     fc.assert(

@@ -7,14 +7,14 @@ export interface Replica {
 }
 
 /** How a call to a replica ended, as far as that tells something about the replica. */
-export type CallEnd =
+export type ReplicaResult =
   /** With a complete answer. */
   | 'answered'
   /** With an error, a broken answer, or none in time. The request may have been the cause. */
   | 'failed'
   /** The replica answered nothing at all. */
   | 'unreached'
-  | 'untold';
+  | 'unknown';
 
 interface Ejection {
   /** How often in a row. */
@@ -64,7 +64,7 @@ export class Replicas {
    */
   readonly #failing = new LRUCache<string, FailingState>({ max: MAX_STATES });
   readonly #nowMs: () => number;
-  #turn = 0;
+  #rotation = 0;
 
   /** @param nowMs monotonic clock */
   constructor(nowMs: () => number) {
@@ -81,9 +81,9 @@ export class Replicas {
     const heeds = this.#heedsFailures(model, nowMs);
     let best: Replica | null = null;
     let bestRank = Number.POSITIVE_INFINITY;
-    this.#turn++;
+    this.#rotation++;
     for (let i = 0; i < replicas.length; i++) {
-      const replica = replicas[(i + this.#turn) % replicas.length] as Replica;
+      const replica = replicas[(i + this.#rotation) % replicas.length] as Replica;
       if (replica.replicaId === excludedId) continue;
       const rank = this.#rank(heeds ? modelId : null, replica.replicaId, nowMs);
       if (rank < bestRank) [best, bestRank] = [replica, rank];
@@ -104,7 +104,7 @@ export class Replicas {
     if (this.#states.size > MAX_STATES) this.#forget(nowMs);
   }
 
-  release(model: CatalogModel, { replicaId }: Replica, end: CallEnd): void {
+  release(model: CatalogModel, { replicaId }: Replica, end: ReplicaResult): void {
     const nowMs = this.#nowMs();
     const state = this.#state(replicaId);
     state.inFlight--;

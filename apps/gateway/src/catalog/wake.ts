@@ -38,7 +38,7 @@ export interface Asker {
 /** The runner's answer to one call. */
 type WakeAnswer = 'running' | 'failed' | 'unavailable';
 
-interface Waiter {
+interface WakeWaiter {
   readonly endMs: number;
   readonly asker: Asker;
   /** Whether its outcome is decided. It may still be waiting for its turn. */
@@ -48,7 +48,7 @@ interface Waiter {
 
 /** The requests that wait for one model. */
 interface Crowd {
-  readonly waiters: Set<Waiter>;
+  readonly waiters: Set<WakeWaiter>;
   readonly unsubscribe: () => void;
 }
 
@@ -99,7 +99,7 @@ export class Waker {
         else if (isReady(model)) goOn();
         else if (model.condition === 'CONDITION_FAILED' && !model.wakeable) finish('failed');
       };
-      const waiter: Waiter = { endMs: nowMs() + waitMs, asker, done: false, onChange };
+      const waiter: WakeWaiter = { endMs: nowMs() + waitMs, asker, done: false, onChange };
       this.#enter(modelId, waiter);
       const timer = setTimeout(finish, waitMs, 'starting');
       signal.addEventListener('abort', onAbort, { once: true });
@@ -113,7 +113,7 @@ export class Waker {
     });
   }
 
-  #enter(modelId: string, waiter: Waiter): void {
+  #enter(modelId: string, waiter: WakeWaiter): void {
     let crowd = this.#crowds.get(modelId);
     if (!crowd) {
       const unsubscribe = this.#options.catalog.onChange(modelId, (model) => this.#tell(modelId, model));
@@ -126,7 +126,7 @@ export class Waker {
     this.#options.onCrowd(() => this.waiting(modelId) > 0);
   }
 
-  #leave(modelId: string, waiter: Waiter): void {
+  #leave(modelId: string, waiter: WakeWaiter): void {
     const crowd = this.#crowds.get(modelId);
     waiter.done = true;
     if (!crowd?.waiters.delete(waiter) || crowd.waiters.size > 0) return;
@@ -148,7 +148,7 @@ export class Waker {
    * Asks the runner until it answers or the waiter's time is up. Resolves to false if the runner
    * says that the model cannot be started.
    */
-  async #wake(modelId: string, waiter: Waiter): Promise<boolean> {
+  async #wake(modelId: string, waiter: WakeWaiter): Promise<boolean> {
     for (;;) {
       const leftMs = waiter.endMs - this.#options.nowMs();
       if (waiter.done || leftMs <= 0) return true;

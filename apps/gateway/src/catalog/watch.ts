@@ -14,7 +14,7 @@ export interface WatchOptions {
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
 }
 
-type Stream = ReturnType<RunnerClient['watch']>;
+type CatalogStream = ReturnType<RunnerClient['watch']>;
 
 /**
  * Keeps the catalog in step with the runner of one pool and acknowledges each applied update.
@@ -24,7 +24,7 @@ type Stream = ReturnType<RunnerClient['watch']>;
 export class CatalogWatch {
   readonly #options: WatchOptions;
   readonly #activity: ActivityReporter;
-  #stream: Stream | null = null;
+  #stream: CatalogStream | null = null;
   #live = false;
   #tried = false;
   #stopped = false;
@@ -104,7 +104,7 @@ export class CatalogWatch {
     }, this.#options.reportMs);
   }
 
-  #disconnected(stream: Stream, reason: string): void {
+  #disconnected(stream: CatalogStream, reason: string): void {
     if (this.#stream !== stream) return;
     const { log, pool } = this.#options;
     this.#stream = null;

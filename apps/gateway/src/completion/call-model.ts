@@ -1,7 +1,7 @@
 import { buildUpstreamBody, type CompletionRequest, isRefusal } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
 import { type CatalogModel, isAlwaysOn } from '../catalog/catalog.ts';
-import type { CallEnd, Replica } from '../catalog/replicas.ts';
+import type { Replica, ReplicaResult } from '../catalog/replicas.ts';
 import type { Config } from '../config.ts';
 import type { Ending } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
@@ -44,7 +44,7 @@ interface ModelCall {
  * What is sent to the replicas of a catalog entry. Its key and its upstream model name must never
  * be sent to another entry's servers.
  */
-interface Target {
+interface EntryCall {
   readonly model: CatalogModel;
   readonly upstreamRequest: UpstreamRequest;
 }
@@ -70,17 +70,21 @@ async function callReplicas(
   const current = withReplicas(gateway, model);
   const first = gateway.replicas.take(current);
   if (!first) return { kind: 'unreached', connected: false };
-  const target = targetOf(exchange, modelCall, current);
-  const outcome = await callReplica(gateway, exchange, modelCall, target, first);
+  const entryCall = entryCallOf(exchange, modelCall, current);
+  const outcome = await callReplica(gateway, exchange, modelCall, entryCall, first);
   if (outcome.kind !== 'unreached') return outcome;
   const next = withReplicas(gateway, current);
   const second = gateway.replicas.take(next, first.replicaId);
   if (!second) return outcome;
-  const nextTarget = next === current ? target : targetOf(exchange, modelCall, next);
-  return callReplica(gateway, exchange, modelCall, nextTarget, second);
+  const nextEntryCall = next === current ? entryCall : entryCallOf(exchange, modelCall, next);
+  return callReplica(gateway, exchange, modelCall, nextEntryCall, second);
 }
 
-const targetOf = (exchange: Exchange, { request, dataUrls }: ModelCall, model: CatalogModel): Target => ({
+const entryCallOf = (
+  exchange: Exchange,
+  { request, dataUrls }: ModelCall,
+  model: CatalogModel,
+): EntryCall => ({
   model,
   upstreamRequest: {
     body: buildUpstreamBody(
@@ -98,7 +102,7 @@ async function callReplica(
   gateway: Gateway,
   exchange: Exchange,
   { request, identity, endsAtMs }: ModelCall,
-  { model, upstreamRequest }: Target,
+  { model, upstreamRequest }: EntryCall,
   replica: Replica,
 ): Promise<CallOutcome> {
   const { facts } = exchange;
@@ -132,19 +136,19 @@ async function callReplica(
 }
 
 /** @param outcome null: the gateway itself failed */
-function endOf(outcome: CallOutcome | null): CallEnd {
-  if (outcome === null) return 'untold';
-  if (isRefusal(outcome)) return outcome.code === 'upstream_error' ? 'failed' : 'untold';
+function endOf(outcome: CallOutcome | null): ReplicaResult {
+  if (outcome === null) return 'unknown';
+  if (isRefusal(outcome)) return outcome.code === 'upstream_error' ? 'failed' : 'unknown';
   switch (outcome.kind) {
     case 'whole':
     case 'streamed':
       return 'answered';
     case 'broken':
-      return outcome.errorCode === 'upstream_error' ? 'failed' : 'untold';
+      return outcome.errorCode === 'upstream_error' ? 'failed' : 'unknown';
     case 'unreached':
       return 'unreached';
     case 'aborted':
-      return 'untold';
+      return 'unknown';
   }
 }
 

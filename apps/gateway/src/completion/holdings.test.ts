@@ -3,7 +3,12 @@ import { PASSED, type Passed, type Refusal } from '@tidegate/contracts';
 import { ByteBudget } from '../body/byte-budget.ts';
 import { Activity } from '../catalog/activity.ts';
 import { TOO_MANY_LARGE_BODIES } from '../limiter/admission.ts';
-import type { AdmissionRef, AdmitRequest, Limiter, SettleRequest } from '../limiter/limiter.ts';
+import type {
+  AdmissionHandle,
+  AdmitRequest,
+  RemoteLimiter,
+  SettleRequest,
+} from '../limiter/remote-limiter.ts';
 import { INTERNAL_ERROR } from '../refusals.ts';
 import { admitted } from '../testing/fake-limiter.ts';
 import { Holdings } from './holdings.ts';
@@ -20,11 +25,11 @@ const request: AdmitRequest = {
 /** A limiter that grants what is asked for under the instance of the moment. */
 function start({ largeBody = PASSED as Passed | Refusal } = {}) {
   const state = { instanceId: 'old', calls: [] as string[], settlements: [] as SettleRequest[] };
-  const ended = (kind: string) => async (ref: AdmissionRef) => {
-    state.calls.push(`${kind} ${ref.instanceId}`);
+  const ended = (kind: string) => async (handle: AdmissionHandle) => {
+    state.calls.push(`${kind} ${handle.instanceId}`);
   };
   const limiter = {
-    admissionRef: (orgId: string, admissionId: string) => ({
+    admissionHandle: (orgId: string, admissionId: string) => ({
       orgId,
       instanceId: state.instanceId,
       admissionId,
@@ -32,12 +37,12 @@ function start({ largeBody = PASSED as Passed | Refusal } = {}) {
     takeLargeBody: async () => largeBody,
     admit: async () => admitted.admitted,
     withdraw: ended('withdraw'),
-    settle: (ref: AdmissionRef, settlement: SettleRequest) => {
+    settle: (handle: AdmissionHandle, settlement: SettleRequest) => {
       state.settlements.push(settlement);
-      return ended('settle')(ref);
+      return ended('settle')(handle);
     },
     releaseLargeBody: ended('releaseLargeBody'),
-  } as unknown as Limiter;
+  } as unknown as RemoteLimiter;
   const shared = { limiter, bodyBudget: new ByteBudget(1_000), activity: new Activity() };
   return { held: new Holdings(shared, 'org_1', 'chatcmpl-1'), state, shared };
 }

@@ -3,13 +3,13 @@ import type { ByteBudget } from '../body/byte-budget.ts';
 import type { Activity } from '../catalog/activity.ts';
 import type { Ending } from '../ending.ts';
 import type { Admission } from '../limiter/admission.ts';
-import type { AdmissionRef, AdmitRequest, Limiter } from '../limiter/limiter.ts';
+import type { AdmissionHandle, AdmitRequest, RemoteLimiter } from '../limiter/remote-limiter.ts';
 import type { RequestTrace } from '../observe/trace.ts';
 import { BUSY, INTERNAL_ERROR } from '../refusals.ts';
 import { settlementOf } from './settlement.ts';
 
 export interface SharedParts {
-  readonly limiter: Limiter;
+  readonly limiter: RemoteLimiter;
   readonly bodyBudget: ByteBudget;
   readonly activity: Activity;
 }
@@ -28,9 +28,9 @@ export class Holdings {
   readonly #requestId: string;
   readonly #trace: RequestTrace | null;
   #bytes = 0;
-  #largeBody: AdmissionRef | null = null;
+  #largeBody: AdmissionHandle | null = null;
   #modelId: string | null = null;
-  #admission: AdmissionRef | null = null;
+  #admission: AdmissionHandle | null = null;
   #admissionAsked = false;
   /** Monotonic time. Null until the request is counted. */
   #countedAtMs: number | null = null;
@@ -66,9 +66,9 @@ export class Holdings {
   /** Takes one of the organization's slots for large bodies. */
   async takeLargeBody(): Promise<Passed | Refusal> {
     const { limiter } = this.#shared;
-    const ref = limiter.admissionRef(this.orgId, this.#requestId);
-    this.#largeBody = ref;
-    const taken = await limiter.takeLargeBody(ref, this.#trace?.onward);
+    const handle = limiter.admissionHandle(this.orgId, this.#requestId);
+    this.#largeBody = handle;
+    const taken = await limiter.takeLargeBody(handle, this.#trace?.onward);
     if (isRefusal(taken)) this.#largeBody = null;
     return taken;
   }
@@ -82,18 +82,18 @@ export class Holdings {
   /** Takes slots of the key and the organization. */
   async admit(request: AdmitRequest): Promise<Admission | Refusal> {
     const { limiter } = this.#shared;
-    const ref = limiter.admissionRef(this.orgId, this.#requestId);
-    this.#admission = ref;
+    const handle = limiter.admissionHandle(this.orgId, this.#requestId);
+    this.#admission = handle;
     this.#admissionAsked = true;
-    const admission = await limiter.admit(ref, request, this.#trace?.onward);
+    const admission = await limiter.admit(handle, request, this.#trace?.onward);
     if (isRefusal(admission)) this.#admission = null;
     return admission;
   }
 
   /** Reserves for the held admission. A refusal leaves the admission as it was. */
   async reserve(): Promise<Passed | Refusal> {
-    const ref = this.#admission;
-    return ref ? this.#shared.limiter.reserve(ref, this.#trace?.onward) : INTERNAL_ERROR;
+    const handle = this.#admission;
+    return handle ? this.#shared.limiter.reserve(handle, this.#trace?.onward) : INTERNAL_ERROR;
   }
 
   /**

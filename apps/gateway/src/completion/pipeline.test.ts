@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ERRORS } from '@tidegate/contracts';
-import { eventually, type UpstreamHandler, type UpstreamRequest } from '@tidegate/testing';
+import { eventually, type ReceivedRequest, type UpstreamHandler } from '@tidegate/testing';
 import { admitted } from '../testing/fake-limiter.ts';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 
@@ -207,7 +207,7 @@ describe('a model that fails', () => {
 
   const before = { upstreamKey: 'key-before', upstreamModel: 'name-before' };
   const after = { upstreamKey: 'key-after', upstreamModel: 'name-after' };
-  const sentWith = (request: UpstreamRequest) => [
+  const sentWith = (request: ReceivedRequest) => [
     request.path,
     request.headers.authorization,
     request.json().model,

@@ -1,6 +1,6 @@
 import type { Ending } from '../ending.ts';
-import type { SettleRequest } from '../limiter/limiter.ts';
-import type { Usage } from '../upstream/usage.ts';
+import type { SettleRequest } from '../limiter/remote-limiter.ts';
+import type { AnswerUsage } from '../upstream/usage.ts';
 
 /** Whole milliseconds since the request was counted. */
 export interface RequestTimes {
@@ -26,7 +26,7 @@ export function settlementOf(ending: Ending, times: RequestTimes): SettleRequest
   }
 }
 
-const answered = (usage: Usage | null, { durationMs, firstChunkMs }: RequestTimes): SettleRequest => ({
+const answered = (usage: AnswerUsage | null, { durationMs, firstChunkMs }: RequestTimes): SettleRequest => ({
   answered: true,
   usageValid: usage !== null,
   promptTokens: usage?.promptTokens ?? 0,

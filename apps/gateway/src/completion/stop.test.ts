@@ -258,12 +258,12 @@ describe('a gateway that is stopped', () => {
 describe('a lease that is lost', () => {
   const underIt = stages.filter(([, { end }]) => end !== undefined);
   it.each(underIt)('while %s ends the request, whose slots are already free', async (_when, stage) => {
-    const { instanceId } = harness.limiter.admissionRef('org', 'x');
+    const { instanceId } = harness.limiter.admissionHandle('org', 'x');
     const answer = await endAt(stage, async () => {
       harness.limiterServer.answers.heartbeat = ({ heartbeat }) => ({
         heartbeat: { leaseLost: heartbeat?.instanceId === instanceId },
       });
-      await eventually(() => harness.limiter.admissionRef('org', 'x').instanceId !== instanceId);
+      await eventually(() => harness.limiter.admissionHandle('org', 'x').instanceId !== instanceId);
     });
     await eventually(() => answer().includes('internal_error'));
     expect(limiterCalls()).toEqual(stage.calls);

@@ -233,13 +233,13 @@ describe('a stream that cannot be completed', () => {
     const broken = brokenOff(response);
     const { answers } = harness.limiterServer;
     const { heartbeat } = answers;
-    const lost = harness.limiter.admissionRef('org', 'x').instanceId;
+    const lost = harness.limiter.admissionHandle('org', 'x').instanceId;
     answers.heartbeat = (call) => ({ heartbeat: { leaseLost: call.heartbeat?.instanceId === lost } });
     const events = await broken;
     expect(contentOf(events)).toMatch(/^Hi/);
     expect(events.at(-1)).not.toBe('[DONE]');
     expect(settled()).toEqual([]);
-    expect(harness.limiter.admissionRef('org', 'x').instanceId).not.toBe(lost);
+    expect(harness.limiter.admissionHandle('org', 'x').instanceId).not.toBe(lost);
     answers.heartbeat = heartbeat;
     await eventually(() => harness.limiter.ready);
   });

@@ -22,9 +22,9 @@ export interface DownloadOptions {
   readonly isAllowed?: (address: string) => boolean;
 }
 
-export type Download = Buffer | Refusal | Problem;
+export type Download = Buffer | Refusal | DownloadProblem;
 
-interface Problem {
+interface DownloadProblem {
   /**
    * Completes a sentence that begins with the image. Reveals nothing about the network behind the
    * gateway.
@@ -159,7 +159,7 @@ async function readImage(
   return image.take();
 }
 
-const problem = (text: string): Problem => ({ problem: text });
+const problem = (text: string): DownloadProblem => ({ problem: text });
 
 const UNREACHABLE = 'could not be downloaded: its server is not reachable from the internet by https';
 

@@ -38,7 +38,7 @@ describe('an outcome of the limiter', () => {
       ...['x-ratelimit-remaining-requests', '59'],
       ...['x-ratelimit-reset-requests', '20ms'],
     ];
-    expect(rateLimitHeaders({ admittedAtMs: 1, window })).toEqual(headers);
-    expect(rateLimitHeaders({ admittedAtMs: 1, window: null })).toEqual([]);
+    expect(rateLimitHeaders({ decidedAtMs: 1, window })).toEqual(headers);
+    expect(rateLimitHeaders({ decidedAtMs: 1, window: null })).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import type { Linked } from '../linked-list.ts';
 import type { LimiterCall } from './link.ts';
 
 /** Identifies an admission to the limiter, and the large body of the same request. */
-export interface AdmissionRef {
+export interface AdmissionHandle {
   readonly orgId: string;
   readonly instanceId: string;
   readonly admissionId: string;
@@ -13,7 +13,7 @@ export interface AdmissionRef {
 
 /** An admission as it was requested. */
 export type AdmitCall = Required<Admit>;
-export type AdmitRequest = Omit<AdmitCall, keyof AdmissionRef>;
+export type AdmitRequest = Omit<AdmitCall, keyof AdmissionHandle>;
 
 /** What the limiter granted for an admission. */
 export interface Grant extends Linked<Grant> {
@@ -28,15 +28,15 @@ export interface Grant extends Linked<Grant> {
 }
 
 export type SettleCall = Required<Settle>;
-export type SettleRequest = Omit<SettleCall, keyof AdmissionRef>;
+export type SettleRequest = Omit<SettleCall, keyof AdmissionHandle>;
 
 // Each request makes both calls. Their members are named one by one, because on Node 20 an object
 // that begins with the copy of another costs microseconds.
 
-export const admitCallOf = (ref: AdmissionRef, request: AdmitRequest): AdmitCall => ({
-  orgId: ref.orgId,
-  instanceId: ref.instanceId,
-  admissionId: ref.admissionId,
+export const admitCallOf = (handle: AdmissionHandle, request: AdmitRequest): AdmitCall => ({
+  orgId: handle.orgId,
+  instanceId: handle.instanceId,
+  admissionId: handle.admissionId,
   keyId: request.keyId,
   modelId: request.modelId,
   contextTokens: request.contextTokens,
@@ -45,10 +45,10 @@ export const admitCallOf = (ref: AdmissionRef, request: AdmitRequest): AdmitCall
   reserve: request.reserve,
 });
 
-export const settleCallOf = (ref: AdmissionRef, request: SettleRequest): SettleCall => ({
-  orgId: ref.orgId,
-  instanceId: ref.instanceId,
-  admissionId: ref.admissionId,
+export const settleCallOf = (handle: AdmissionHandle, request: SettleRequest): SettleCall => ({
+  orgId: handle.orgId,
+  instanceId: handle.instanceId,
+  admissionId: handle.admissionId,
   answered: request.answered,
   usageValid: request.usageValid,
   promptTokens: request.promptTokens,

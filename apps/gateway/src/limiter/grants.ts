@@ -1,6 +1,6 @@
 import type { Restore, Settle } from '@tidegate/rpc';
 import { LinkedList } from '../linked-list.ts';
-import type { AdmissionRef, AdmitCall, Grant } from './calls.ts';
+import type { AdmissionHandle, AdmitCall, Grant } from './calls.ts';
 import { Ring } from './ring.ts';
 import type { LimiterCall } from './session.ts';
 
@@ -11,7 +11,7 @@ import type { LimiterCall } from './session.ts';
 const REMEMBER_MS = 30_000;
 
 interface LargeBody {
-  readonly ref: AdmissionRef;
+  readonly handle: AdmissionHandle;
   ended: LimiterCall | null;
 }
 
@@ -56,7 +56,7 @@ export class Grants {
   }
 
   /** @param admittedAtMs by the limiter's clock */
-  admitted(ref: AdmissionRef, admit: AdmitCall, admittedAtMs: number): void {
+  admitted(handle: AdmissionHandle, admit: AdmitCall, admittedAtMs: number): void {
     const grant: Grant = {
       admit,
       admittedAtMs,
@@ -67,41 +67,41 @@ export class Grants {
       next: null,
       listed: false,
     };
-    ref.grant = grant;
+    handle.grant = grant;
     this.#open.add(grant);
   }
 
   /** @param atMs by the limiter's clock */
-  reserved({ grant }: AdmissionRef, atMs: number): void {
+  reserved({ grant }: AdmissionHandle, atMs: number): void {
     if (grant?.listed) grant.reservedAtMs = atMs;
   }
 
-  withdrawn(ref: AdmissionRef): void {
-    this.#end(ref, { withdraw: ref });
+  withdrawn(handle: AdmissionHandle): void {
+    this.#end(handle, { withdraw: handle });
   }
 
-  settled(ref: AdmissionRef, settle: Settle): void {
-    const grant = this.#end(ref, { settle });
+  settled(handle: AdmissionHandle, settle: Settle): void {
+    const grant = this.#end(handle, { settle });
     if (!grant) return;
     grant.settledAtMs = this.#options.nowMs();
     this.#settled.push(grant);
   }
 
-  tookLargeBody(ref: AdmissionRef): void {
-    this.#largeBodies.set(ref.admissionId, { ref, ended: null });
+  tookLargeBody(handle: AdmissionHandle): void {
+    this.#largeBodies.set(handle.admissionId, { handle, ended: null });
   }
 
-  releasedLargeBody(ref: AdmissionRef): void {
-    const body = this.#largeBodies.get(ref.admissionId);
+  releasedLargeBody(handle: AdmissionHandle): void {
+    const body = this.#largeBodies.get(handle.admissionId);
     if (!body) return;
-    body.ended = { releaseLargeBody: ref };
-    this.#largeBodies.delete(ref.admissionId);
+    body.ended = { releaseLargeBody: handle };
+    this.#largeBodies.delete(handle.admissionId);
   }
 
   /**
    * The limiter's live state is intact, so settlements that are old enough need not be remembered.
    */
-  confirmed(): void {
+  stateIntact(): void {
     const beforeMs = this.#options.nowMs() - REMEMBER_MS;
     this.#settled.dropWhile(({ settledAtMs }) => settledAtMs <= beforeMs);
   }
@@ -110,12 +110,12 @@ export class Grants {
   forget(instanceId: string): void {
     for (const grant of this.#open) if (grant.admit.instanceId === instanceId) this.#open.delete(grant);
     this.#settled.keep(({ admit }) => admit.instanceId !== instanceId);
-    for (const [id, { ref }] of this.#largeBodies)
-      if (ref.instanceId === instanceId) this.#largeBodies.delete(id);
+    for (const [id, { handle }] of this.#largeBodies)
+      if (handle.instanceId === instanceId) this.#largeBodies.delete(id);
   }
 
   /** What to restore for one organization, or for all. */
-  lost(orgId?: string): LostGrant[] {
+  toRestore(orgId?: string): LostGrant[] {
     const all: LostGrant[] = [];
     const wanted = (of: { readonly orgId: string }) => orgId === undefined || of.orgId === orgId;
     for (const grant of this.#open)
@@ -135,17 +135,17 @@ export class Grants {
           ended: () => null,
         });
     for (const body of this.#largeBodies.values())
-      if (wanted(body.ref))
+      if (wanted(body.handle))
         all.push({
-          instanceId: body.ref.instanceId,
-          restore: { takeLargeBody: { ...body.ref, restore: true } },
-          isHeld: () => this.#largeBodies.has(body.ref.admissionId),
+          instanceId: body.handle.instanceId,
+          restore: { takeLargeBody: { ...body.handle, restore: true } },
+          isHeld: () => this.#largeBodies.has(body.handle.admissionId),
           ended: () => body.ended,
         });
     return all;
   }
 
-  #end({ grant }: AdmissionRef, ended: LimiterCall): Grant | null {
+  #end({ grant }: AdmissionHandle, ended: LimiterCall): Grant | null {
     if (!grant?.listed) return null;
     grant.ended = ended;
     this.#open.delete(grant);

@@ -53,7 +53,7 @@ interface OpenCall {
   readonly deadlineMs: number;
 }
 
-type Stream = ReturnType<LimiterClient['session']>;
+type SessionStream = ReturnType<LimiterClient['session']>;
 
 const TICK_MS = 25;
 /**
@@ -79,7 +79,7 @@ const SILENCE_PER_CALL_MS = 2;
  */
 export class LimiterLink {
   readonly #options: LinkOptions & OneLink;
-  readonly #stream: Stream;
+  readonly #stream: SessionStream;
   readonly #open = new OpenCalls<OpenCall>();
   #up = false;
   #retired = false;

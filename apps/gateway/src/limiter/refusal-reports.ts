@@ -1,16 +1,15 @@
-import type { ErrorCode, RefusalCause } from '@tidegate/contracts';
+import { type ErrorCode, REFUSAL_REPORT_MAX, type RefusalCause } from '@tidegate/contracts';
+import { HOUR_MS } from '@tidegate/limits';
 import type { RefusalCount, ReportRefusals } from '@tidegate/rpc';
+import { within } from '@tidegate/runtime';
 
-const HOUR_MS = 3_600_000;
 /** Reports are sent this often while there is something to report. */
 const EVERY_MS = 5_000;
-/** In one report. The limiter takes no more. */
-const MAX_COUNTS = 1_000;
 /** A report is tried for an hour. */
 const MAX_TRIES = HOUR_MS / EVERY_MS;
 
 /** A refused request of a valid key. */
-export interface Refused {
+export interface RefusedRequest {
   readonly orgId: string;
   readonly keyId: string;
   /** Null: refused before a model was found. */
@@ -60,7 +59,7 @@ export class RefusalReports {
     return sumOf(this.#waiting.values()) + sumOf(this.#report?.counts ?? []);
   }
 
-  count({ orgId, keyId, modelId, code, cause }: Refused): void {
+  count({ orgId, keyId, modelId, code, cause }: RefusedRequest): void {
     const { nowMs, maxWaiting, onUnrecorded } = this.#options;
     const hourMs = Math.floor(nowMs() / HOUR_MS) * HOUR_MS;
     const name = `${keyId} ${modelId} ${cause ?? code} ${hourMs}`;
@@ -84,13 +83,9 @@ export class RefusalReports {
    */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
-    });
     // What was under way may have left something behind.
-    await Promise.race([late, this.#send().then(() => this.#send())]);
-    clearTimeout(timer);
+    const sent = this.#send().then(() => this.#send());
+    await within(sent, timeoutMs, undefined);
   }
 
   /** Sends nothing any more of its own accord. */
@@ -129,7 +124,7 @@ export class RefusalReports {
     if (this.#report || this.#waiting.size === 0) return this.#report;
     const counts: RefusalCount[] = [];
     for (const [name, count] of this.#waiting) {
-      if (counts.length === MAX_COUNTS) break;
+      if (counts.length === REFUSAL_REPORT_MAX) break;
       counts.push(count);
       this.#waiting.delete(name);
     }

@@ -17,9 +17,11 @@ export interface LimiterSessionOptions extends LinkOptions {
 }
 
 /** How often to look for another limiter while this one is about to stop. */
-const LEAVE_MS = 500;
+const FIND_OTHER_EVERY_MS = 500;
+/** Names that were looked up this recently are not looked up again. */
+const FRESH_NAMES_MS = 500;
 
-interface Place {
+interface PeerLink {
   readonly peer: Peer;
   readonly link: LimiterLink;
   draining: boolean;
@@ -38,10 +40,10 @@ interface Place {
 export class LimiterSession {
   readonly #options: LimiterSessionOptions;
   /** Its link is up. */
-  #current: Place | null = null;
+  #current: PeerLink | null = null;
   /** Its link is being opened. */
-  #next: Place | null = null;
-  readonly #retired = new Set<Place>();
+  #next: PeerLink | null = null;
+  readonly #retired = new Set<PeerLink>();
   #stopped = false;
   /** Attempts since a session was last up. */
   #failures = 0;
@@ -70,7 +72,7 @@ export class LimiterSession {
     this.#stopped = true;
     clearTimeout(this.#reconnect);
     clearTimeout(this.#looking);
-    for (const place of [this.#next, this.#current, ...this.#retired]) place?.link.end('stopped');
+    for (const peerLink of [this.#next, this.#current, ...this.#retired]) peerLink?.link.end('stopped');
   }
 
   call(call: LimiterCall): Promise<LimiterReply | null> {
@@ -100,7 +102,7 @@ export class LimiterSession {
 
   #connect(peer: Peer): void {
     const client = this.#options.connect(peer);
-    const place: Place = {
+    const peerLink: PeerLink = {
       peer,
       draining: false,
       upSinceMs: 0,
@@ -108,20 +110,20 @@ export class LimiterSession {
         ...this.#options,
         client,
         failures: this.#failures,
-        onUp: () => this.#onUp(place),
-        onDraining: () => this.#onDraining(place),
-        onEnd: (reason) => this.#onEnd(place, reason),
+        onUp: () => this.#onUp(peerLink),
+        onDraining: () => this.#onDraining(peerLink),
+        onEnd: (reason) => this.#onEnd(peerLink, reason),
       }),
     };
-    this.#next = place;
+    this.#next = peerLink;
   }
 
-  #onUp(place: Place): void {
+  #onUp(peerLink: PeerLink): void {
     const former = this.#current;
-    const { address } = place.peer;
+    const { address } = peerLink.peer;
     this.#next = null;
-    this.#current = place;
-    place.upSinceMs = this.#options.nowMs();
+    this.#current = peerLink;
+    peerLink.upSinceMs = this.#options.nowMs();
     this.#failures = 0;
     if (former) {
       this.#options.log.info({ address, former: former.peer.address }, 'limiter session has moved');
@@ -131,24 +133,24 @@ export class LimiterSession {
       this.#options.log.info({ address }, 'limiter session is up');
     }
     this.#options.onUp();
-    if (place.draining) this.#lookLater();
+    if (peerLink.draining) this.#lookLater();
   }
 
-  #onDraining(place: Place): void {
-    if (place.draining) return;
-    place.draining = true;
-    this.#options.peers.leaving(place.peer);
-    if (place === this.#current) void this.#look();
+  #onDraining(peerLink: PeerLink): void {
+    if (peerLink.draining) return;
+    peerLink.draining = true;
+    this.#options.peers.leaving(peerLink.peer);
+    if (peerLink === this.#current) void this.#look();
     // Better to stay than to move from one limiter that stops to another.
-    else if (place === this.#next && this.#current) place.link.end('this limiter will stop, too');
+    else if (peerLink === this.#next && this.#current) peerLink.link.end('this limiter will stop, too');
   }
 
-  #onEnd(place: Place, reason: string): void {
-    const wasUp = place === this.#current;
+  #onEnd(peerLink: PeerLink, reason: string): void {
+    const wasUp = peerLink === this.#current;
     if (wasUp) this.#current = null;
-    if (place === this.#next) this.#next = null;
-    if (this.#retired.delete(place) || this.#stopped) return;
-    if (!place.draining) this.#options.peers.failed(place.peer);
+    if (peerLink === this.#next) this.#next = null;
+    if (this.#retired.delete(peerLink) || this.#stopped) return;
+    if (!peerLink.draining) this.#options.peers.failed(peerLink.peer);
     if (wasUp) {
       this.#options.log.warn({ reason }, 'limiter session is down');
       this.#options.onDown();
@@ -167,7 +169,7 @@ export class LimiterSession {
   #lookLater(): void {
     if (this.#stopped) return;
     clearTimeout(this.#looking);
-    const everyMs = this.#current?.draining ? LEAVE_MS : this.#options.lookMs;
+    const everyMs = this.#current?.draining ? FIND_OTHER_EVERY_MS : this.#options.lookMs;
     const jitter = 0.75 + this.#options.random() / 2;
     this.#looking = setTimeout(() => void this.#look(), everyMs * jitter);
   }
@@ -175,16 +177,16 @@ export class LimiterSession {
   /** Looks for a better limiter than the one in use, and begins to move there. */
   async #look(): Promise<void> {
     const { peers, lookMs, nowMs } = this.#options;
-    const refreshed = peers.refresh(LEAVE_MS);
+    const refreshed = peers.refresh(FRESH_NAMES_MS);
     // One that stops does not wait for a slow name server.
     if (!this.#current?.draining) await refreshed;
     this.#lookLater();
-    const place = this.#current;
-    if (place && !place.draining && nowMs() - place.upSinceMs >= lookMs) peers.worked(place.peer);
-    if (this.#stopped || !place || this.#next) return;
-    const better = place.draining
-      ? peers.ranked().find(({ address }) => address !== place.peer.address)
+    const peerLink = this.#current;
+    if (peerLink && !peerLink.draining && nowMs() - peerLink.upSinceMs >= lookMs) peers.worked(peerLink.peer);
+    if (this.#stopped || !peerLink || this.#next) return;
+    const better = peerLink.draining
+      ? peers.ranked().find(({ address }) => address !== peerLink.peer.address)
       : peers.ranked()[0];
-    if (better && better.address !== place.peer.address) this.#connect(better);
+    if (better && better.address !== peerLink.peer.address) this.#connect(better);
   }
 }

@@ -8,7 +8,7 @@ export interface UnacknowledgedOptions {
   readonly waitMs: number;
 }
 
-interface Entry extends Linked<Entry> {
+interface UnacknowledgedCall extends Linked<UnacknowledgedCall> {
   readonly instanceId: string;
   readonly call: LimiterCall;
   readonly resolve: () => void;
@@ -27,7 +27,7 @@ const RETRIES_PER_TURN = 1_000;
  */
 export class Unacknowledged {
   readonly #options: UnacknowledgedOptions;
-  readonly #entries = new LinkedList<Entry>();
+  readonly #entries = new LinkedList<UnacknowledgedCall>();
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -57,7 +57,7 @@ export class Unacknowledged {
   ): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, this.#options.waitMs);
-      const entry: Entry = {
+      const entry: UnacknowledgedCall = {
         instanceId,
         call,
         resolve,
@@ -101,7 +101,7 @@ export class Unacknowledged {
     for (const entry of this.#entries) if (entry.instanceId === instanceId) this.#finish(entry);
   }
 
-  async #try(entry: Entry): Promise<void> {
+  async #try(entry: UnacknowledgedCall): Promise<void> {
     entry.sending = true;
     const reply = await this.#options.call(entry.call);
     entry.sending = false;
@@ -117,7 +117,7 @@ export class Unacknowledged {
     entry.onReply(reply);
   }
 
-  #finish(entry: Entry): void {
+  #finish(entry: UnacknowledgedCall): void {
     this.#entries.delete(entry);
     clearTimeout(entry.timer);
     entry.resolve();

@@ -1,6 +1,6 @@
 import type { ErrorCode, RefusalCause } from '@tidegate/contracts';
 import type { CatalogModel } from '../catalog/catalog.ts';
-import type { Usage } from '../upstream/usage.ts';
+import type { AnswerUsage } from '../upstream/usage.ts';
 
 export type Route = 'chat_completions' | 'models' | 'none';
 
@@ -9,7 +9,7 @@ export type Route = 'chat_completions' | 'models' | 'none';
  * from the call of the model to the end of its answer. `settle` is also to withdraw.
  */
 export const PHASES = ['receive', 'admit', 'images', 'wake', 'reserve', 'answer', 'settle'] as const;
-export type Phase = (typeof PHASES)[number];
+export type RequestPhase = (typeof PHASES)[number];
 
 /** What the log line and the metrics report about a request, as far as it got. */
 export class RequestFacts {
@@ -22,7 +22,7 @@ export class RequestFacts {
   /** The replica that was called last. */
   replicaId: string | null = null;
   /** Null without a complete answer, and if the model reported no valid usage. */
-  usage: Usage | null = null;
+  usage: AnswerUsage | null = null;
   streamed = false;
   code: ErrorCode | null = null;
   /** The limit that refused the request, if one did. */
@@ -33,7 +33,7 @@ export class RequestFacts {
   answeredAtMs: number | null = null;
   /** Why an answer that had begun is incomplete. */
   brokenBy: 'upstream_error' | 'stream_limit' | null = null;
-  phase: Phase | null = 'receive';
+  phase: RequestPhase | null = 'receive';
   /** Monotonic time at which the phase began. */
   phaseAtMs = this.startedAtMs;
 }

@@ -1,6 +1,12 @@
 import { ERRORS, REFUSAL_CAUSES } from '@tidegate/contracts';
-import { type CountCell, CountCells, type Registry, type SpreadCell, SpreadCells } from '@tidegate/runtime';
-import { PHASES, type Phase, type Route } from './facts.ts';
+import {
+  type CounterCell,
+  CounterCells,
+  type HistogramCell,
+  HistogramCells,
+  type Registry,
+} from '@tidegate/runtime';
+import { PHASES, type RequestPhase, type Route } from './facts.ts';
 import { recordOf } from './record-of.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
@@ -10,19 +16,19 @@ const ROUTES: readonly Route[] = ['chat_completions', 'models', 'none'];
 
 /** What is counted and timed of all requests. What every request needs is looked up here, once. */
 export interface Meters {
-  readonly requests: CountCells<'route' | 'status' | 'code'>;
+  readonly requests: CounterCells<'route' | 'status' | 'code'>;
   /** Of `requests`: those with a complete answer. */
-  readonly answered: Readonly<Record<Route, CountCell>>;
-  readonly refusals: CountCells<'code' | 'cause'>;
-  readonly unrecorded: CountCell;
-  readonly seconds: Readonly<Record<Route, SpreadCell>>;
-  readonly phases: Readonly<Record<Phase, SpreadCell>>;
-  readonly limiterCalls: SpreadCell;
-  readonly limiterUnanswered: CountCell;
-  readonly upstreamFailures: CountCells<'kind'>;
-  readonly upstreamResponses: CountCells<'status'>;
+  readonly answered: Readonly<Record<Route, CounterCell>>;
+  readonly refusals: CounterCells<'code' | 'cause'>;
+  readonly unrecorded: CounterCell;
+  readonly seconds: Readonly<Record<Route, HistogramCell>>;
+  readonly phases: Readonly<Record<RequestPhase, HistogramCell>>;
+  readonly limiterCalls: HistogramCell;
+  readonly limiterUnanswered: CounterCell;
+  readonly upstreamFailures: CounterCells<'kind'>;
+  readonly upstreamResponses: CounterCells<'status'>;
   /** Of `upstreamResponses`. */
-  readonly upstreamOk: CountCell;
+  readonly upstreamOk: CounterCell;
 }
 
 export const createMeters = (registry: Registry): Meters => ({
@@ -33,7 +39,7 @@ export const createMeters = (registry: Registry): Meters => ({
 });
 
 function countRequests(registry: Registry) {
-  const requests = new CountCells({
+  const requests = new CounterCells({
     registry,
     name: 'tidegate_gateway_requests_total',
     help: 'Requests by answer. Status 0: no complete answer. Code: of the refusal, or why the answer is incomplete',
@@ -43,7 +49,7 @@ function countRequests(registry: Registry) {
   for (const code of ['internal_error', 'upstream_error'] as const)
     requests.cell('chat_completions', String(ERRORS[code].status), code);
   const answered = recordOf(ROUTES, (route) => requests.cell(route, '200', ''));
-  const refusals = new CountCells({
+  const refusals = new CounterCells({
     registry,
     name: 'tidegate_gateway_refusals_total',
     help: 'Requests that a limit refused (429), by the limit',
@@ -51,7 +57,7 @@ function countRequests(registry: Registry) {
   });
   for (const [code, causes] of Object.entries(REFUSAL_CAUSES))
     for (const cause of causes) refusals.cell(code, cause);
-  const unrecorded = new CountCells({
+  const unrecorded = new CounterCells({
     registry,
     name: 'tidegate_gateway_refusals_unrecorded_total',
     help: 'Refusals that their organizations cannot see: there were too many kinds at once, or no limiter wrote them in an hour',
@@ -60,14 +66,14 @@ function countRequests(registry: Registry) {
 }
 
 function timeRequests(registry: Registry) {
-  const seconds = new SpreadCells({
+  const seconds = new HistogramCells({
     registry,
     name: 'tidegate_gateway_request_seconds',
     help: 'From the head of the request to the end of its answer',
     labelNames: ['route'],
     buckets: SECONDS,
   });
-  const phases = new SpreadCells({
+  const phases = new HistogramCells({
     registry,
     name: 'tidegate_gateway_phase_seconds',
     help: "A completion's time by phase: receive (to the end of all checks), admit, images, wake, reserve, answer (by the model), settle",
@@ -81,13 +87,13 @@ function timeRequests(registry: Registry) {
 }
 
 function meterLimiter(registry: Registry) {
-  const limiterCalls = new SpreadCells({
+  const limiterCalls = new HistogramCells({
     registry,
     name: 'tidegate_gateway_limiter_call_seconds',
     help: 'From a call to the limiter to its reply',
     buckets: LIMITER_S,
   }).cell();
-  const limiterUnanswered = new CountCells({
+  const limiterUnanswered = new CounterCells({
     registry,
     name: 'tidegate_gateway_limiter_unanswered_total',
     help: 'Calls that no limiter answered: there was no session, it broke, or the time ran out',
@@ -96,13 +102,13 @@ function meterLimiter(registry: Registry) {
 }
 
 function meterUpstream(registry: Registry) {
-  const upstreamFailures = new CountCells({
+  const upstreamFailures = new CounterCells({
     registry,
     name: 'tidegate_gateway_upstream_failures_total',
     help: 'Calls to models that did not end in a complete answer',
     labelNames: ['kind'],
   });
-  const upstreamResponses = new CountCells({
+  const upstreamResponses = new CounterCells({
     registry,
     name: 'tidegate_gateway_upstream_responses_total',
     help: 'Answers of models by HTTP status. Unusual statuses by their class',

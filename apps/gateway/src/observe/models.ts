@@ -1,4 +1,10 @@
-import { type CountCell, CountCells, type Registry, type SpreadCell, SpreadCells } from '@tidegate/runtime';
+import {
+  type CounterCell,
+  CounterCells,
+  type HistogramCell,
+  HistogramCells,
+  type Registry,
+} from '@tidegate/runtime';
 import type { Catalog, CatalogModel } from '../catalog/catalog.ts';
 import type { RequestFacts } from './facts.ts';
 import { recordOf } from './record-of.ts';
@@ -15,12 +21,12 @@ const TOKEN_S = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.2,
 
 /** The series of one model. */
 interface Meter {
-  readonly whole: Readonly<Record<RequestResult, CountCell>>;
-  readonly streamed: Readonly<Record<RequestResult, CountCell>>;
-  readonly promptTokens: CountCell;
-  readonly completionTokens: CountCell;
-  readonly firstChunk: SpreadCell;
-  readonly token: SpreadCell;
+  readonly whole: Readonly<Record<RequestResult, CounterCell>>;
+  readonly streamed: Readonly<Record<RequestResult, CounterCell>>;
+  readonly promptTokens: CounterCell;
+  readonly completionTokens: CounterCell;
+  readonly firstChunk: HistogramCell;
+  readonly token: HistogramCell;
 }
 
 /**
@@ -36,35 +42,35 @@ export class ModelMeters {
   readonly #named = new Map<string, { readonly model: CatalogModel; readonly meter: Meter }>();
   /** Most requests find their meter here, without a text being built. */
   #known = new WeakMap<CatalogModel, Meter>();
-  readonly #completions: CountCells<'org' | 'model' | 'streamed' | 'result'>;
-  readonly #tokens: CountCells<'org' | 'model' | 'kind'>;
-  readonly #firstChunk: SpreadCells<'org' | 'model'>;
-  readonly #token: SpreadCells<'org' | 'model'>;
+  readonly #completions: CounterCells<'org' | 'model' | 'streamed' | 'result'>;
+  readonly #tokens: CounterCells<'org' | 'model' | 'kind'>;
+  readonly #firstChunk: HistogramCells<'org' | 'model'>;
+  readonly #token: HistogramCells<'org' | 'model'>;
 
   constructor(registry: Registry, catalog: Catalog, maxModels = MAX_MODELS) {
     this.#catalog = catalog;
     this.#maxModels = maxModels;
-    this.#completions = new CountCells({
+    this.#completions = new CounterCells({
       registry,
       name: 'tidegate_gateway_completions_total',
       help: 'Completions that named a model, by model, whether streamed, and how they ended',
       labelNames: ['org', 'model', 'streamed', 'result'],
       collect: () => this.#dropDeleted(),
     });
-    this.#tokens = new CountCells({
+    this.#tokens = new CounterCells({
       registry,
       name: 'tidegate_gateway_tokens_total',
       help: 'Tokens that models reported for complete answers, by kind: prompt or completion',
       labelNames: ['org', 'model', 'kind'],
     });
-    this.#firstChunk = new SpreadCells({
+    this.#firstChunk = new HistogramCells({
       registry,
       name: 'tidegate_gateway_first_chunk_seconds',
       help: 'From the head of the request to the first chunk of a stream',
       labelNames: ['org', 'model'],
       buckets: FIRST_CHUNK_S,
     });
-    this.#token = new SpreadCells({
+    this.#token = new HistogramCells({
       registry,
       name: 'tidegate_gateway_token_seconds',
       help: 'Time per output token after the first chunk, over one complete stream',

@@ -2,9 +2,9 @@ import { ERRORS, type ErrorCode, type Refusal } from '@tidegate/contracts';
 import type { LineFields, LineLog, Logger, Registry } from '@tidegate/runtime';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Exchange } from '../http/exchange.ts';
-import type { Refused } from '../limiter/refusal-reports.ts';
+import type { RefusedRequest } from '../limiter/refusal-reports.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
-import type { Phase, RequestFacts } from './facts.ts';
+import type { RequestFacts, RequestPhase } from './facts.ts';
 import { createMeters, type Meters } from './meters.ts';
 import { ModelMeters, type RequestResult } from './models.ts';
 
@@ -18,7 +18,7 @@ export interface ObserverOptions {
   readonly registry: Registry;
   readonly catalog: Catalog;
   /** What organizations see of their refused requests. */
-  readonly record: { count(refused: Refused): void };
+  readonly record: { count(refused: RefusedRequest): void };
 }
 
 /** What operators see of requests: counts, times, and one log line each. Never content or keys. */
@@ -38,7 +38,7 @@ export class Observer {
   }
 
   /** A request goes on to its next phase. Null: it is over but for its answer. */
-  enter({ facts, trace }: Exchange, phase: Phase | null): void {
+  enter({ facts, trace }: Exchange, phase: RequestPhase | null): void {
     const nowMs = performance.now();
     trace?.enter(phase, nowMs);
     if (facts.phase) this.#meters.phases[facts.phase].observe((nowMs - facts.phaseAtMs) / 1_000);

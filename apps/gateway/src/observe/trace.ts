@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Span, Tracing } from '@tidegate/tracing';
 import type { CatalogModel } from '../catalog/catalog.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
-import type { Phase, RequestFacts } from './facts.ts';
+import type { RequestFacts, RequestPhase } from './facts.ts';
 
 export interface TracedRequest {
   readonly headers: IncomingHttpHeaders;
@@ -50,7 +50,7 @@ export class RequestTrace {
   }
 
   /** The calls to models are the spans of the phase `answer`. */
-  enter(phase: Phase | null, atMs: number): void {
+  enter(phase: RequestPhase | null, atMs: number): void {
     this.#phase?.end(atMs);
     const spanned = phase !== null && phase !== 'answer';
     this.#phase = spanned ? this.#span.child({ name: phase, role: 'internal', atMs }) : null;

@@ -18,7 +18,7 @@ type ReplyBody = Omit<Reply, 'callId' | 'outcome'>;
 type Answer = (call: Call__Output) => ReplyBody | Promise<ReplyBody> | undefined;
 
 export const admitted: AdmissionOutcome = {
-  admitted: { admittedAtMs: 1, window: { limit: 60, remaining: 59, resetMs: 60_000 } },
+  admitted: { decidedAtMs: 1, window: { limit: 60, remaining: 59, resetMs: 60_000 } },
 };
 
 /**

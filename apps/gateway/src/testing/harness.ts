@@ -67,29 +67,10 @@ export const hello = { model: 'text', messages: [{ role: 'user', content: 'Hi' }
  * text model, `text`.
  */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
-  const limiterServer = await new FakeLimiter().start();
-  const runner = await new FakeRunner().start();
-  const model = await startUpstream(options.upstream ?? ((_request, reply) => reply.json(wholeAnswer())));
-  const config = readConfig({
-    GATEWAY_HOST: '127.0.0.1',
-    GATEWAY_PORT: '0',
-    LIMITER_ADDRESSES: limiterServer.address,
-    RUNNER_ADDRESS: [
-      runner.address,
-      ...Object.entries(options.pools ?? {}).map(([pool, address]) => `${pool}=${address}`),
-    ].join(','),
-    RECONNECT_MS: '20',
-    // A busy machine is not a limiter that hangs.
-    LIMITER_CALL_TIMEOUT_MS: '30000',
-    LIMITER_SILENCE_MS: '10000',
-    ...options.env,
-  });
+  const fakes = await startFakes(options);
+  const { limiterServer, runner, model } = fakes;
+  const config = configOf(options, fakes);
   const logged: string[] = [];
-  const logging = {
-    service: 'gateway',
-    level: 'info',
-    destination: { write: (line: string) => logged.push(line) },
-  } as const;
   const metrics = new Registry();
   const runners = new Map(
     config.RUNNER_ADDRESS.map(({ pool, address }) => [pool, createRunnerClient(address)]),
@@ -98,8 +79,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const upstream = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const assembled = createGateway({
     config,
-    log: createLogger(logging),
-    requestLog: createLineLog({ ...logging, nowMs: Date.now }),
+    ...logsTo(logged),
     metrics,
     upstream,
     parser,
@@ -112,64 +92,24 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     nowMs: options.nowMs ?? Date.now,
     monotonicMs: () => performance.now(),
   });
-  const orgId = newOrgId();
-  const publish = async (change: Partial<Model> = {}) => {
-    const published = {
-      modelId: newModelId(),
-      orgId,
-      name: 'text',
-      kind: 'text',
-      mode: 'always_on',
-      contextTokens: 4_096,
-      publishedAtMs: 1_700_000_000_500,
-      condition: 'CONDITION_RUNNING' as const,
-      replicas: [{ replicaId: `${change.modelId ?? 'r'}-1`, baseUrl: `${model.url}/v1` }],
-      upstreamModel: 'up',
-      ...change,
-    };
-    runner.update(published);
-    await eventually(() => assembled.gateway.catalog.get(published.modelId));
-    return published;
-  };
-  const addKey = (change: Partial<Principal> = {}) => {
-    const { value, hash } = newApiKey(orgTagOf(orgId));
-    const principal = {
-      orgId,
-      keyId: `key_${limiterServer.principals.size}`,
-      allModels: true,
-      imagesAllowed: true,
-      ...change,
-    };
-    limiterServer.principals.set(hash.toString('hex'), principal);
-    return value;
-  };
-  const apiKey = addKey();
+  const org = orgOf(fakes, assembled);
+  const apiKey = org.addKey();
   assembled.watches.start();
   assembled.limiter.start();
   const server = await startServer(assembled.gateway);
   const url = `http://127.0.0.1:${server.port}/v1`;
-  await publish();
+  await org.publish();
   await eventually(() => assembled.limiter.ready && assembled.gateway.catalog.known);
   return {
     ...assembled,
+    ...fakes,
+    ...org,
     url,
     server,
-    limiterServer,
-    runner,
-    model,
-    orgId,
     apiKey,
     logged,
     metrics,
-    addKey,
-    publish,
-    complete: (body, init = {}) =>
-      fetch(`${url}/chat/completions`, {
-        method: 'POST',
-        body: typeof body === 'string' ? body : JSON.stringify(body),
-        ...init,
-        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...init.headers },
-      }),
+    complete: (body, init = {}) => postCompletion(url, apiKey, body, init),
     stop: async () => {
       await server.drain(0);
       assembled.refusals.stop();
@@ -177,10 +117,92 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       assembled.watches.stop();
       await upstream.destroy();
       await parser.close();
-      for (const runner of runners.values()) runner.close();
+      for (const client of runners.values()) client.close();
       limiterServer.stop();
       runner.stop();
       await model.close();
     },
   };
 }
+
+type Fakes = Pick<Harness, 'limiterServer' | 'runner' | 'model'>;
+
+const startFakes = async ({ upstream }: HarnessOptions): Promise<Fakes> => ({
+  limiterServer: await new FakeLimiter().start(),
+  runner: await new FakeRunner().start(),
+  model: await startUpstream(upstream ?? ((_request, reply) => reply.json(wholeAnswer()))),
+});
+
+const configOf = ({ pools = {}, env }: HarnessOptions, { limiterServer, runner }: Fakes) =>
+  readConfig({
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: '0',
+    LIMITER_ADDRESSES: limiterServer.address,
+    RUNNER_ADDRESS: [
+      runner.address,
+      ...Object.entries(pools).map(([pool, address]) => `${pool}=${address}`),
+    ].join(','),
+    RECONNECT_MS: '20',
+    // A busy machine is not a limiter that hangs.
+    LIMITER_CALL_TIMEOUT_MS: '30000',
+    LIMITER_SILENCE_MS: '10000',
+    ...env,
+  });
+
+function logsTo(logged: string[]) {
+  const logging = {
+    service: 'gateway',
+    level: 'info',
+    destination: { write: (line: string) => logged.push(line) },
+  } as const;
+  return { log: createLogger(logging), requestLog: createLineLog({ ...logging, nowMs: Date.now }) };
+}
+
+/** An organization, and what it gets keys and models with. */
+function orgOf(
+  { limiterServer, runner, model }: Fakes,
+  { gateway }: AssembledGateway,
+): Pick<Harness, 'orgId' | 'addKey' | 'publish'> {
+  const orgId = newOrgId();
+  return {
+    orgId,
+    addKey(change = {}) {
+      const { value, hash } = newApiKey(orgTagOf(orgId));
+      const principal = {
+        orgId,
+        keyId: `key_${limiterServer.principals.size}`,
+        allModels: true,
+        imagesAllowed: true,
+        ...change,
+      };
+      limiterServer.principals.set(hash.toString('hex'), principal);
+      return value;
+    },
+    async publish(change = {}) {
+      const published = {
+        modelId: newModelId(),
+        orgId,
+        name: 'text',
+        kind: 'text',
+        mode: 'always_on',
+        contextTokens: 4_096,
+        publishedAtMs: 1_700_000_000_500,
+        condition: 'CONDITION_RUNNING' as const,
+        replicas: [{ replicaId: `${change.modelId ?? 'r'}-1`, baseUrl: `${model.url}/v1` }],
+        upstreamModel: 'up',
+        ...change,
+      };
+      runner.update(published);
+      await eventually(() => gateway.catalog.get(published.modelId));
+      return published;
+    },
+  };
+}
+
+const postCompletion = (url: string, apiKey: string, body: unknown, init: RequestInit): Promise<Response> =>
+  fetch(`${url}/chat/completions`, {
+    method: 'POST',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...init,
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...init.headers },
+  });

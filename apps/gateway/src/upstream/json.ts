@@ -1,9 +1,8 @@
-const BYTE_ORDER_MARK = '\uFEFF';
+import { withoutByteOrderMark } from '../bytes/byte-order-mark.ts';
 
 /**
  * Parses JSON, which some servers begin with a byte order mark.
  *
  * @throws SyntaxError
  */
-export const parseJson = (text: string): unknown =>
-  JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
+export const parseJson = (text: string): unknown => JSON.parse(withoutByteOrderMark(text));

@@ -20,7 +20,7 @@ export interface UpstreamRequest {
   readonly streamed: boolean;
 }
 
-interface Target {
+interface SplitUrl {
   readonly origin: string;
   readonly path: string;
 }
@@ -31,7 +31,7 @@ interface Target {
 const MAX_JOINED_BYTES = 1024 * 1024;
 
 /** By the replicas' base URLs. */
-const targets = new LRUCache<string, Target>({ max: 10_000 });
+const splitUrls = new LRUCache<string, SplitUrl>({ max: 10_000 });
 
 /** Sends a request to the replica at a URL and reports its progress to the call. */
 export function send(
@@ -61,7 +61,7 @@ function optionsOf(
   if (trace) headers.push('traceparent', trace.traceparent);
   if (trace?.tracestate) headers.push('tracestate', trace.tracestate);
   if (key) headers.push('authorization', `Bearer ${key}`);
-  const { origin, path } = targetOf(baseUrl);
+  const { origin, path } = splitUrl(baseUrl);
   return {
     origin,
     path,
@@ -74,12 +74,12 @@ function optionsOf(
   };
 }
 
-function targetOf(baseUrl: string): Target {
-  let target = targets.get(baseUrl);
-  if (!target) {
+function splitUrl(baseUrl: string): SplitUrl {
+  let split = splitUrls.get(baseUrl);
+  if (!split) {
     const { origin, pathname } = new URL(baseUrl);
-    target = { origin, path: `${pathname.replace(/\/+$/, '')}/chat/completions` };
-    targets.set(baseUrl, target);
+    split = { origin, path: `${pathname.replace(/\/+$/, '')}/chat/completions` };
+    splitUrls.set(baseUrl, split);
   }
-  return target;
+  return split;
 }

@@ -1,3 +1,4 @@
+import { UTF8_BYTE_ORDER_MARK } from '../bytes/byte-order-mark.ts';
 import { Pieces } from '../bytes/pieces.ts';
 
 const LF = 0x0a;
@@ -7,7 +8,6 @@ const SPACE = 0x20;
 const DATA = Buffer.from('data');
 /** Older llama.cpp servers report errors in a field of this name instead of `data`. */
 const ERROR = Buffer.from('error');
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
  * Splits a byte stream into the data of its server-sent events, wherever the bytes are cut.
@@ -80,8 +80,8 @@ export class SseParser {
     }
     if (this.#firstLine) {
       this.#firstLine = false;
-      if (bytes.subarray(start, start + BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK))
-        start += BYTE_ORDER_MARK.length;
+      if (bytes.subarray(start, start + UTF8_BYTE_ORDER_MARK.length).equals(UTF8_BYTE_ORDER_MARK))
+        start += UTF8_BYTE_ORDER_MARK.length;
     }
     if (start === end) this.#dispatch();
     else if (isField(DATA, bytes, start, end)) this.#append(valueIn(bytes, start + DATA.length, end));

@@ -3,7 +3,7 @@ import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts
 import { EventReader } from './event-reader.ts';
 import { isErrorEvent, refusalOfErrorEvent, TOO_LARGE, UNREADABLE, upstreamError } from './refused.ts';
 import { SseParser } from './sse-parser.ts';
-import { type FinishReason, finishReason, readUsage, type Usage, usageJson } from './usage.ts';
+import { type AnswerUsage, type FinishReason, finishReason, readUsage, usageJson } from './usage.ts';
 
 export interface StreamOptions {
   /** Limit for everything that is relayed, including `[DONE]`. */
@@ -52,7 +52,7 @@ export class StreamRewriter {
   failure: Refusal | null = null;
   /** Whether the failure is an exceeded limit. */
   tooLarge = false;
-  usage: Usage | null = null;
+  usage: AnswerUsage | null = null;
   /**
    * What follows the last content chunk once the answer is done and settled: the usage, if asked
    * for, and `[DONE]`.

@@ -1,27 +1,31 @@
 import { usageIsValid } from '@tidegate/limits';
 
 /** The token counts of one answer, as reported by the model and checked. */
-export interface Usage {
+export interface AnswerUsage {
   readonly promptTokens: number;
   readonly completionTokens: number;
 }
 
 /** What a model reports. `usageIsValid` checks that these are numbers. */
-type Counts = Readonly<Record<'prompt_tokens' | 'completion_tokens' | 'total_tokens', number>>;
+type UsageMember = Readonly<Record<'prompt_tokens' | 'completion_tokens' | 'total_tokens', number>>;
 
 /**
  * The usage of an upstream answer. Null if it is missing, does not add up or does not fit the
  * reservation.
  */
-export function readUsage(reported: unknown, reservedTokens: number): Usage | null {
+export function readUsage(reported: unknown, reservedTokens: number): AnswerUsage | null {
   if (typeof reported !== 'object' || reported === null) return null;
-  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = reported as Counts;
+  const {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total,
+  } = reported as UsageMember;
   if (!usageIsValid({ prompt, completion, total, reservedTokens })) return null;
   return { promptTokens: prompt, completionTokens: completion };
 }
 
 /** The `usage` member of an answer, as JSON. */
-export const usageJson = (usage: Usage | null): string =>
+export const usageJson = (usage: AnswerUsage | null): string =>
   usage === null
     ? 'null'
     : `{"prompt_tokens":${usage.promptTokens},"completion_tokens":${usage.completionTokens},"total_tokens":${usage.promptTokens + usage.completionTokens}}`;

@@ -3,7 +3,7 @@ import type { Leases } from '../leases/leases.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { type NoOrg, type Subject, untilSeeded } from '../seeding/until-seeded.ts';
-import { type AdmitCall, admit } from './admit.ts';
+import { type AdmitInput, admit } from './admit.ts';
 import { countRequest } from './count-request.ts';
 import type { Decision } from './decision.ts';
 import { releaseLargeBody, takeLargeBody } from './large-body.ts';
@@ -38,7 +38,7 @@ export class Admissions {
     this.#deps = deps;
   }
 
-  async admit(call: AdmitCall): Promise<Decision> {
+  async admit(call: AdmitInput): Promise<Decision> {
     const { clock } = this.#deps;
     const { keyId, admissionId } = call;
     let admitted = UNKNOWN_SCOPE;

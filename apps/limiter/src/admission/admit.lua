@@ -47,7 +47,7 @@ local org_window = open_window(org_times)
 local keys = {}
 local ids = {}
 for i = 1, requests do ids[i] = ARGV[FIRST_ARG + (i - 1) * ARGS_EACH] end
--- What is open, or void, under each id.
+-- What is open, or withdrawn, under each id.
 local records = redis.call('HMGET', open, unpack(ids))
 local month
 
@@ -68,7 +68,8 @@ local added, new_records, reserved = {}, {}, 0
 
 local function decide(i)
   local first = FIRST_ARG + (i - 1) * ARGS_EACH
-  local id, key_id, model_id, context, has_images, streamed, reserve = unpack(ARGV, first, first + ARGS_EACH - 1)
+  local id, key_id, model_id, context_tokens, has_images, streamed, reserve =
+    unpack(ARGV, first, first + ARGS_EACH - 1)
   local key = key_of(i)
   if not key then return { 'need_key' } end
 
@@ -85,17 +86,17 @@ local function decide(i)
   if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
   month = month or read_month(month_hash)
   if not month then return { 'need_month' } end
-  refusal = refuse_month(org, month, context, now)
+  refusal = refuse_month(org, month, context_tokens, now)
   if refusal then return refusal end
   if records[i] or added[id] then return { 'lease_lost' } end
 
   local record = {
-    key_id = key_id, model_id = model_id, context = context, admitted_us = at, reserved_us = '0', month = '-',
-    streamed = streamed,
+    key_id = key_id, model_id = model_id, context_tokens = context_tokens, admitted_us = at, reserved_us = '0',
+    month = '-', streamed = streamed,
   }
   if reserve == '1' then
     record.reserved_us, record.month = at, month_name
-    month.requests, month.reserved = month.requests + 1, month.reserved + context
+    month.requests, month.reserved = month.requests + 1, month.reserved + context_tokens
     reserved = reserved + 1
   end
   added[id] = true
@@ -103,7 +104,7 @@ local function decide(i)
   new_records[#new_records + 1] = write_record(record)
   org.in_flight, key.in_flight = org.in_flight + 1, key.in_flight + 1
   key.admitted = key.admitted + 1
-  return admitted(key, key.window, org, org_window, now)
+  return count_admission(key, key.window, org, org_window, now)
 end
 
 local replies = {}

@@ -4,7 +4,7 @@ import { SCRIPTS } from '../scripts.ts';
 import { type DecisionReply, decisionOf } from './decision.ts';
 
 /** A request to admit. */
-export interface AdmitCall {
+export interface AdmitInput {
   readonly orgId: string;
   readonly keyId: string;
   readonly instanceId: string;
@@ -20,7 +20,7 @@ export interface AdmitCall {
 /** Runs admit.lua, for all requests of an instance and an organization that come together. */
 export async function admit(
   { store, names, clock }: ScriptDeps,
-  call: AdmitCall,
+  call: AdmitInput,
   month: Month,
 ): Promise<DecisionReply> {
   const { orgId, keyId, instanceId } = call;

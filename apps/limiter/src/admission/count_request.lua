@@ -27,7 +27,7 @@ local refusal = refuse_key(key, now)
   or refuse_window('key_requests_per_minute', key_window, key.rpm, now)
   or refuse_window('org_requests_per_minute', org_window, org.rpm, now)
 if refusal then return refusal end
-local reply = admitted(key, key_window, org, org_window, now)
+local reply = count_admission(key, key_window, org, org_window, now)
 local at = exact(now)
 write_window(key_window, now, at)
 write_window(org_window, now, at)

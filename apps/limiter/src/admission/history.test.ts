@@ -15,7 +15,7 @@ import { cases, type TestRedis, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
 import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
 import { revokeKey, seedKey, seedMonth } from '../seeding/seed.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import { admit } from './admit.ts';
@@ -122,8 +122,8 @@ class Run {
     this.offsetMs = Date.UTC(2026, 5, 10) - Date.now();
   }
 
-  get context() {
-    return this.test.contextAt(this.offsetMs);
+  get scriptDeps() {
+    return this.test.scriptDepsAt(this.offsetMs);
   }
 
   async nowUs(): Promise<number> {
@@ -134,7 +134,7 @@ class Run {
   async seed(): Promise<void> {
     await this.putOrg();
     for (const { id, rpm, atOnce } of this.keys)
-      await seedKey(this.context, {
+      await seedKey(this.scriptDeps, {
         keyId: id,
         orgId: this.orgId,
         hash: Buffer.alloc(32),
@@ -144,13 +144,13 @@ class Run {
         expiresAtMs: 0,
         modelIds: null,
       });
-    await sendHeartbeat(this.context, this.instanceId, false);
-    await joinOrg(this.context, this.instanceId, this.orgId);
-    await seedMonth(this.context, this.orgId, '2026-06', { requests: 0, chargedTokens: 0 });
+    await sendHeartbeat(this.scriptDeps, this.instanceId, false);
+    await joinOrg(this.scriptDeps, this.instanceId, this.orgId);
+    await seedMonth(this.scriptDeps, this.orgId, '2026-06', { requests: 0, chargedTokens: 0 });
   }
 
   putOrg(): Promise<unknown> {
-    return putOrg(this.context, {
+    return putOrg(this.scriptDeps, {
       orgId: this.orgId,
       version: this.version++,
       images: true,
@@ -208,14 +208,14 @@ class Run {
 
   async admit(requests: readonly Request[]): Promise<void> {
     const calls = requests.map(({ key, reserve }) =>
-      anAdmitCall({ orgId: this.orgId, keyId: this.keys[key]?.id ?? '' }, this.instanceId, {
+      anAdmitInput({ orgId: this.orgId, keyId: this.keys[key]?.id ?? '' }, this.instanceId, {
         contextTokens: CONTEXT_TOKENS,
         reserve,
       }),
     );
     const beforeUs = await this.nowUs();
     const replies = await Promise.all(
-      calls.map((call) => admit(this.context, call, this.context.clock.month())),
+      calls.map((call) => admit(this.scriptDeps, call, this.scriptDeps.clock.month())),
     );
     const afterUs = await this.nowUs();
     requests.forEach((request, i) => {
@@ -241,12 +241,12 @@ class Run {
   }
 
   async reserve(opens: readonly Open[]): Promise<void> {
-    const { context } = this;
-    const month = context.clock.month();
+    const { scriptDeps } = this;
+    const month = scriptDeps.clock.month();
     const keyOf = ({ key }: Open) => this.keys[key]?.id ?? '';
     const ask = (open: Open, keyId: string) =>
       reserve(
-        context,
+        scriptDeps,
         { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id },
         keyId,
         month,
@@ -279,15 +279,15 @@ class Run {
   async revoke(): Promise<void> {
     const key = this.keys[1];
     if (!key) return;
-    await revokeKey(this.context, this.orgId, key.id, Buffer.alloc(32));
+    await revokeKey(this.scriptDeps, this.orgId, key.id, Buffer.alloc(32));
     key.revoked = true;
   }
 
   async withdraw(open: Open): Promise<void> {
     const ref = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
     const scope = { keyId: this.keys[open.key]?.id ?? '', month: '2026-06' };
-    expect(await withdraw(this.context, ref, scope)).toEqual({ kind: 'withdrawn' });
-    expect(await withdraw(this.context, ref, scope)).toEqual({ kind: 'unknown' });
+    expect(await withdraw(this.scriptDeps, ref, scope)).toEqual({ kind: 'withdrawn' });
+    expect(await withdraw(this.scriptDeps, ref, scope)).toEqual({ kind: 'unknown' });
     this.open = this.open.filter((o) => o !== open);
     for (const log of [this.org.log, this.keys[open.key]?.log ?? []]) log.splice(log.indexOf(open.atUs), 1);
     if (open.reserved) this.ledger = withdrawFrom(this.ledger, CONTEXT_TOKENS);
@@ -322,7 +322,7 @@ class Run {
     const scope = { keyId: this.keys[open?.key ?? 0]?.id ?? '', month: '2026-06' };
     const usage = { promptTokens: used, completionTokens: 0 };
     const end = { answered, usage, durationMs: 1, errorCode: 'upstream_error', firstChunkMs: null };
-    return settle(this.context, ref, scope, end);
+    return settle(this.scriptDeps, ref, scope, end);
   }
 
   /** Checks that Redis holds what the model predicts. */

@@ -44,7 +44,12 @@ export async function releaseLargeBody(
 ): Promise<void> {
   await store.run(
     SCRIPTS.releaseLargeBody,
-    [names.fenced(orgId), names.org(orgId), names.open(orgId, instanceId), names.voids(orgId, instanceId)],
+    [
+      names.fenced(orgId),
+      names.org(orgId),
+      names.open(orgId, instanceId),
+      names.withdrawn(orgId, instanceId),
+    ],
     [clock.offsetUs, instanceId, largeBodyField(admissionId)],
   );
 }

@@ -5,7 +5,7 @@ import { type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tid
 import { Leases } from '../leases/leases.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { Seeder } from '../seeding/seeder.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
 import { Admissions } from './admissions.ts';
 import { readMonthLedger } from './month.ts';
@@ -38,22 +38,22 @@ describe('the month of a reservation', () => {
     ] as const) {
       // Limiter time is just past the end of a month, but this process believes otherwise.
       const clock = new LimiterClock(endMs - Date.now() + 1_000, () => Date.now() + wrongByMs);
-      const context = { store: store.store, names: store.names, clock };
-      const seeder = new Seeder(context, db);
-      const leases = new Leases(context);
+      const scriptDeps = { store: store.store, names: store.names, clock };
+      const seeder = new Seeder(scriptDeps, db);
+      const leases = new Leases(scriptDeps);
       await leases.heartbeat(instanceId, false);
       const admissions = new Admissions({
-        ...context,
+        ...scriptDeps,
         seeder,
         leases,
         onSettled: () => {},
         onCounted: () => {},
       });
-      expect(await admissions.admit(anAdmitCall(key, instanceId))).toMatchObject({ kind: 'admitted' });
-      const held = anAdmitCall(key, instanceId, { reserve: false });
+      expect(await admissions.admit(anAdmitInput(key, instanceId))).toMatchObject({ kind: 'admitted' });
+      const held = anAdmitInput(key, instanceId, { reserve: false });
       await admissions.admit(held);
       expect(await admissions.reserve(held)).toMatchObject({ kind: 'admitted' });
-      const ledger = await readMonthLedger(context, seeder, orgId);
+      const ledger = await readMonthLedger(scriptDeps, seeder, orgId);
       expect(ledger.month).toBe(monthOf(endMs));
     }
     expect((await store.everywhere('keys', store.names.month(orgId, '*'))).flat()).toEqual([

@@ -45,12 +45,12 @@ async function getMonth({ store, names, clock }: ScriptDeps, orgId: string): Pro
  * returns the totals from Postgres. Rejects with LimiterError.
  */
 export async function readMonthLedger(
-  context: ScriptDeps,
+  scriptDeps: ScriptDeps,
   seeder: Seeder,
   orgId: string,
 ): Promise<Required<GetMonthResponse>> {
-  const { clock } = context;
-  const reply = await untilSeeded({ seeder, clock }, { orgId }, () => getMonth(context, orgId));
+  const { clock } = scriptDeps;
+  const reply = await untilSeeded({ seeder, clock }, { orgId }, () => getMonth(scriptDeps, orgId));
   if (reply.kind === 'month') return reply.ledger;
   if (reply.kind === 'no_org') throw new LimiterError('state', 'no such organization');
   const { month, inFlight } = reply;

@@ -46,7 +46,7 @@ end
 local function decide(i)
   local id, key_id = ids[i], ARGV[FIRST_ARG + (i - 1) * ARGS_EACH + 1]
   local text = records[i]
-  if is_fenced or not text or text == 'void' then return { 'lease_lost' } end
+  if is_fenced or not text or text == WITHDRAWN then return { 'lease_lost' } end
   if reserved[id] then return { 'reserved', now } end
   local record = read_record(text)
   if record.reserved_us ~= '0' then return { 'reserved', record.reserved_us + 0 } end
@@ -59,11 +59,11 @@ local function decide(i)
   if refusal then return refusal end
   if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
   if not month then return { 'need_month' } end
-  refusal = refuse_month(org, month, record.context, now)
+  refusal = refuse_month(org, month, record.context_tokens, now)
   if refusal then return refusal end
 
   record.reserved_us, record.month = at, month_name
-  month.requests, month.reserved = month.requests + 1, month.reserved + record.context
+  month.requests, month.reserved = month.requests + 1, month.reserved + record.context_tokens
   reserved[id] = true
   new_records[#new_records + 1] = id
   new_records[#new_records + 1] = write_record(record)

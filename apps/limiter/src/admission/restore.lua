@@ -10,6 +10,7 @@
 --   lease_lost                                            or withdrawn already, or too late
 --   need_org | need_join                                  seed or register, and call again
 --!include time
+--!include record
 --!include state
 
 local fenced, org_hash, key_hash, open, month_hash = unpack(KEYS)
@@ -20,7 +21,7 @@ local org = read_org(org_hash, instance_id)
 if not org then return { 'need_org' } end
 if not org.joined then return { 'need_join' } end
 local held = redis.call('HGET', open, admission_id)
-if held == 'void' then return { 'lease_lost' } end
+if held == WITHDRAWN then return { 'lease_lost' } end
 if held then return { 'present' } end
 if now_us(offset_us) >= org.opens_us then return { 'lease_lost' } end
 redis.call('HSET', open, admission_id, record)

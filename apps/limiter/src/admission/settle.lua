@@ -36,7 +36,7 @@ local function decide(i)
   local id, key_id, answered, usage_valid, prompt_tokens, completion_tokens, duration_ms, error_code, first_chunk_ms =
     unpack(ARGV, first, first + ARGS_EACH - 1)
   local text = records[i]
-  if not text or text == 'void' or ended[id] then return { 'unknown' } end
+  if not text or text == WITHDRAWN or ended[id] then return { 'unknown' } end
   local record = read_record(text)
   if record.reserved_us == '0' then return { 'not_reserved' } end
   if record.key_id ~= key_id or record.month ~= month_name then
@@ -44,10 +44,10 @@ local function decide(i)
   end
 
   -- Without a complete answer and valid usage that fits, the full reservation stays charged.
-  local context = record.context
-  local charged, prompt, completion = context, '-', '-'
+  local context_tokens = record.context_tokens
+  local charged, prompt, completion = context_tokens, '-', '-'
   local used = prompt_tokens + completion_tokens
-  if answered == '1' and usage_valid == '1' and used <= context + 0 then
+  if answered == '1' and usage_valid == '1' and used <= context_tokens + 0 then
     charged, prompt, completion = exact(used), prompt_tokens, completion_tokens
   end
 
@@ -55,7 +55,7 @@ local function decide(i)
   ended_ids[#ended_ids + 1] = id
   local key_hash = KEYS[FIRST_KEY + i - 1]
   slots[key_hash] = (slots[key_hash] or 0) + 1
-  freed, spent = freed + context, spent + charged
+  freed, spent = freed + context_tokens, spent + charged
   notes[#notes + 1] = 'settled:' .. id
   notes[#notes + 1] = charged
   -- Microseconds to milliseconds.
@@ -63,7 +63,7 @@ local function decide(i)
   return {
     'settled', '',
     table.concat({
-      id, key_id, record.model_id, reserved_ms, answered, error_code, record.streamed, context,
+      id, key_id, record.model_id, reserved_ms, answered, error_code, record.streamed, context_tokens,
       prompt, completion, charged, duration_ms, first_chunk_ms,
     }, ' '),
   }

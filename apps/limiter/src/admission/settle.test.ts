@@ -4,17 +4,17 @@ import { type TestRedis, testRedis } from '@tidegate/testing';
 import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { seedKey, seedMonth } from '../seeding/seed.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
-import { type AdmitCall, admit } from './admit.ts';
+import { type AdmitInput, admit } from './admit.ts';
 import { settle } from './settle.ts';
 
 const CONTEXT = 1_000;
 
 let redis: TestRedis;
 let test: TestStore;
-let context: ScriptDeps;
+let scriptDeps: ScriptDeps;
 let instanceId: string;
 let orgId: string;
 let keyId: string;
@@ -23,17 +23,22 @@ let month: string;
 beforeAll(async () => {
   redis = await testRedis();
   test = await openStore(redis.url);
-  context = test.contextAt(0);
+  scriptDeps = test.scriptDepsAt(0);
 });
 
 beforeEach(async () => {
-  [orgId, keyId, instanceId, month] = [newOrgId(), newKeyId(), newInstanceId(), context.clock.month().name];
-  await putOrg(context, { orgId, version: 1, ...ROOMY_PLAN });
-  await seedMonth(context, orgId, month, { requests: 0, chargedTokens: 0 });
+  [orgId, keyId, instanceId, month] = [
+    newOrgId(),
+    newKeyId(),
+    newInstanceId(),
+    scriptDeps.clock.month().name,
+  ];
+  await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN });
+  await seedMonth(scriptDeps, orgId, month, { requests: 0, chargedTokens: 0 });
   const key = { ...ROOMY_KEY, keyId, orgId, hash: Buffer.alloc(32), revoked: false, expiresAtMs: 0 };
-  await seedKey(context, key);
-  await sendHeartbeat(context, instanceId, false);
-  await joinOrg(context, instanceId, orgId);
+  await seedKey(scriptDeps, key);
+  await sendHeartbeat(scriptDeps, instanceId, false);
+  await joinOrg(scriptDeps, instanceId, orgId);
 });
 
 afterAll(async () => {
@@ -41,9 +46,9 @@ afterAll(async () => {
   await redis.stop();
 });
 
-async function reserved(more: Partial<AdmitCall> = {}): Promise<AdmitCall> {
-  const call = anAdmitCall({ orgId, keyId }, instanceId, { contextTokens: CONTEXT, ...more });
-  expect(await admit(context, call, context.clock.month())).toMatchObject({ kind: 'admitted' });
+async function reserved(more: Partial<AdmitInput> = {}): Promise<AdmitInput> {
+  const call = anAdmitInput({ orgId, keyId }, instanceId, { contextTokens: CONTEXT, ...more });
+  expect(await admit(scriptDeps, call, scriptDeps.clock.month())).toMatchObject({ kind: 'admitted' });
   return call;
 }
 
@@ -65,7 +70,7 @@ describe('a settlement', () => {
     ['nothing, if nothing was used', 0, 0, 0],
   ])('charges %s', async (_what, promptTokens, completionTokens, chargedTokens) => {
     const call = await reserved();
-    const reply = await settle(context, call, { keyId, month }, answer(promptTokens, completionTokens));
+    const reply = await settle(scriptDeps, call, { keyId, month }, answer(promptTokens, completionTokens));
     expect(reply).toMatchObject({
       kind: 'settled',
       settlement: { promptTokens, completionTokens, chargedTokens, reservedTokens: CONTEXT },
@@ -82,7 +87,7 @@ describe('a settlement', () => {
     ],
   ])('of an answer %s charges the whole reservation', async (_which, end) => {
     const call = await reserved();
-    expect(await settle(context, call, { keyId, month }, end)).toMatchObject({
+    expect(await settle(scriptDeps, call, { keyId, month }, end)).toMatchObject({
       kind: 'settled',
       settlement: {
         promptTokens: null,
@@ -99,7 +104,7 @@ describe('a settlement', () => {
   it('says of which request it is, and how that went', async () => {
     const call = await reserved({ modelId: 'mdl_this', streamed: true });
     const end = { ...answer(3, 4), durationMs: 34, firstChunkMs: 5 };
-    expect(await settle(context, call, { keyId, month }, end)).toMatchObject({
+    expect(await settle(scriptDeps, call, { keyId, month }, end)).toMatchObject({
       settlement: {
         reservationId: call.admissionId,
         orgId,
@@ -117,7 +122,7 @@ describe('a settlement', () => {
     ['month', () => ({ keyId, month: '2020-01' })],
   ])('under another %s does nothing, and says what the right ones are', async (_what, wrong) => {
     const call = await reserved();
-    const asked = settle(context, call, wrong(), answer(1, 1));
+    const asked = settle(scriptDeps, call, wrong(), answer(1, 1));
     expect(await asked).toEqual({ kind: 'wrong_scope', scope: { keyId, month } });
     expect(await ledger()).toEqual(['1', '0', String(CONTEXT)]);
   });

@@ -8,6 +8,7 @@
 --   lease_lost                                            or the slot was released already
 --   need_org | need_join                                  seed or register, and call again
 --!include time
+--!include record
 --!include state
 
 local fenced, org_hash, open = unpack(KEYS)
@@ -15,7 +16,7 @@ local offset_us, instance_id, field, slots, restore = unpack(ARGV)
 
 if redis.call('ZSCORE', fenced, instance_id) then return { 'lease_lost' } end
 local held = redis.call('HGET', open, field)
-if held == 'void' then return { 'lease_lost' } end
+if held == WITHDRAWN then return { 'lease_lost' } end
 if held then return { 'taken' } end
 local org = read_org(org_hash, instance_id)
 if not org then return { 'need_org' } end

@@ -4,10 +4,10 @@ import { type TestRedis, testRedis } from '@tidegate/testing';
 import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { seedKey, seedMonth } from '../seeding/seed.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
-import { type AdmitCall, admit } from './admit.ts';
+import { type AdmitInput, admit } from './admit.ts';
 import { reserve } from './reserve.ts';
 import { type RequestEnd, settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
@@ -22,22 +22,22 @@ const END: RequestEnd = {
 
 let redis: TestRedis;
 let test: TestStore;
-let context: ScriptDeps;
+let scriptDeps: ScriptDeps;
 let orgId: string;
 
 beforeAll(async () => {
   redis = await testRedis();
   test = await openStore(redis.url);
-  context = test.contextAt(0);
+  scriptDeps = test.scriptDepsAt(0);
   // What Redis does not know yet is sent again, behind the others.
   await test.store.loadScripts();
 });
 
 beforeEach(async () => {
   orgId = newOrgId();
-  await putOrg(context, { orgId, version: 1, ...ROOMY_PLAN });
-  const { name } = context.clock.month();
-  await seedMonth(context, orgId, name, { requests: 0, chargedTokens: 0 });
+  await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN });
+  const { name } = scriptDeps.clock.month();
+  await seedMonth(scriptDeps, orgId, name, { requests: 0, chargedTokens: 0 });
 });
 
 afterAll(async () => {
@@ -47,14 +47,14 @@ afterAll(async () => {
 
 async function anInstance(): Promise<string> {
   const instanceId = newInstanceId();
-  await sendHeartbeat(context, instanceId, false);
-  await joinOrg(context, instanceId, orgId);
+  await sendHeartbeat(scriptDeps, instanceId, false);
+  await joinOrg(scriptDeps, instanceId, orgId);
   return instanceId;
 }
 
 async function aKey(): Promise<string> {
   const keyId = newKeyId();
-  await seedKey(context, {
+  await seedKey(scriptDeps, {
     ...ROOMY_KEY,
     keyId,
     orgId,
@@ -65,18 +65,18 @@ async function aKey(): Promise<string> {
   return keyId;
 }
 
-const begin = (call: AdmitCall) => admit(context, call, context.clock.month());
-const end = (call: AdmitCall) =>
-  settle(context, call, { keyId: call.keyId, month: context.clock.month().name }, END);
-const takeBack = (call: AdmitCall) =>
-  withdraw(context, call, { keyId: call.keyId, month: context.clock.month().name });
+const begin = (call: AdmitInput) => admit(scriptDeps, call, scriptDeps.clock.month());
+const end = (call: AdmitInput) =>
+  settle(scriptDeps, call, { keyId: call.keyId, month: scriptDeps.clock.month().name }, END);
+const takeBack = (call: AdmitInput) =>
+  withdraw(scriptDeps, call, { keyId: call.keyId, month: scriptDeps.clock.month().name });
 const kindOf = ({ kind }: { readonly kind: string }): string => kind;
 
 describe('calls that come in one turn', () => {
   it('of several instances are each decided for their own', async () => {
     const keyId = await aKey();
     const instances = await Promise.all([anInstance(), anInstance()]);
-    const calls = [...instances, ...instances].map((id) => anAdmitCall({ orgId, keyId }, id));
+    const calls = [...instances, ...instances].map((id) => anAdmitInput({ orgId, keyId }, id));
     expect((await Promise.all(calls.map(begin))).map(kindOf)).toEqual(calls.map(() => 'admitted'));
     for (const instanceId of instances) {
       const held = await test.redis.hkeys(test.names.open(orgId, instanceId));
@@ -90,12 +90,12 @@ describe('calls that come in one turn', () => {
     const instanceId = await anInstance();
     const keys = [await aKey(), await aKey()];
     const calls = [...keys, ...keys].map((keyId) =>
-      anAdmitCall({ orgId, keyId }, instanceId, { reserve: false }),
+      anAdmitInput({ orgId, keyId }, instanceId, { reserve: false }),
     );
     await Promise.all(calls.map(begin));
-    const month = context.clock.month();
-    const ask = (call: AdmitCall) => reserve(context, call, call.keyId, month);
-    const gone = anAdmitCall({ orgId, keyId: keys[0] ?? '' }, instanceId);
+    const month = scriptDeps.clock.month();
+    const ask = (call: AdmitInput) => reserve(scriptDeps, call, call.keyId, month);
+    const gone = anAdmitInput({ orgId, keyId: keys[0] ?? '' }, instanceId);
     const replies = await Promise.all([...calls, ...calls.slice(0, 2), gone].map(ask));
     expect(replies.map(kindOf)).toEqual([...Array(6).fill('admitted'), 'lease_lost']);
     const counted = await test.redis.hmget(test.names.month(orgId, month.name), 'requests', 'reserved');
@@ -105,20 +105,20 @@ describe('calls that come in one turn', () => {
   it('reserve nothing for an admission that was withdrawn, or for an instance that is fenced', async () => {
     const instanceId = await anInstance();
     const keyId = await aKey();
-    const held = anAdmitCall({ orgId, keyId }, instanceId, { reserve: false });
-    const withdrawn = anAdmitCall({ orgId, keyId }, instanceId, { reserve: false });
+    const held = anAdmitInput({ orgId, keyId }, instanceId, { reserve: false });
+    const withdrawn = anAdmitInput({ orgId, keyId }, instanceId, { reserve: false });
     await begin(held);
     await takeBack(withdrawn);
-    const ask = (call: AdmitCall) => reserve(context, call, keyId, context.clock.month());
+    const ask = (call: AdmitInput) => reserve(scriptDeps, call, keyId, scriptDeps.clock.month());
     expect((await Promise.all([ask(withdrawn), ask(held)])).map(kindOf)).toEqual(['lease_lost', 'admitted']);
-    const other = anAdmitCall({ orgId, keyId }, instanceId, { reserve: false });
+    const other = anAdmitInput({ orgId, keyId }, instanceId, { reserve: false });
     await begin(other);
     await test.redis.zadd(test.names.fenced(orgId), 1, instanceId);
     expect((await Promise.all([ask(other), ask(held)])).map(kindOf)).toEqual(['lease_lost', 'lease_lost']);
   });
 
   it('admit one id once', async () => {
-    const call = anAdmitCall({ orgId, keyId: await aKey() }, await anInstance());
+    const call = anAdmitInput({ orgId, keyId: await aKey() }, await anInstance());
     const replies = await Promise.all([begin(call), begin(call)]);
     expect(replies.map(kindOf)).toEqual(['admitted', 'lease_lost']);
     expect(await test.redis.hget(test.names.org(orgId), 'in_flight')).toBe('1');
@@ -127,7 +127,7 @@ describe('calls that come in one turn', () => {
   it('each get their own refusal, and one that must be seeded first holds up no other', async () => {
     const instanceId = await anInstance();
     const known = await aKey();
-    const calls = [known, newKeyId(), known].map((keyId) => anAdmitCall({ orgId, keyId }, instanceId));
+    const calls = [known, newKeyId(), known].map((keyId) => anAdmitInput({ orgId, keyId }, instanceId));
     const replies = await Promise.all(calls.map(begin));
     expect(replies.map(kindOf)).toEqual(['admitted', 'need_key', 'admitted']);
   });
@@ -136,8 +136,8 @@ describe('calls that come in one turn', () => {
     const instanceId = await anInstance();
     const keyId = await aKey();
     const [first, second] = [
-      anAdmitCall({ orgId, keyId }, instanceId),
-      anAdmitCall({ orgId, keyId }, instanceId),
+      anAdmitInput({ orgId, keyId }, instanceId),
+      anAdmitInput({ orgId, keyId }, instanceId),
     ];
     const replies = await Promise.all([
       begin(first),

@@ -3,7 +3,7 @@
 -- Idempotent.
 --
 -- KEYS  1 fenced  2 org  3 key  4 key's window  5 org's window  6 open records of the instance
---       7 void markers  8 month
+--       7 withdrawn markers  8 month
 -- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id of KEYS 3 and 4  5 month of KEYS 8
 -- Returns one of
 --   withdrawn | unknown
@@ -13,9 +13,9 @@
 --!include record
 --!include slots
 --!include state
---!include voids
+--!include withdrawn
 
-local fenced, org_hash, key_hash, key_window, org_window, open, voids, month_hash = unpack(KEYS)
+local fenced, org_hash, key_hash, key_window, org_window, open, withdrawn, month_hash = unpack(KEYS)
 local offset_us, instance_id, admission_id, key_id, month_name = unpack(ARGV)
 
 local now = now_us(offset_us)
@@ -23,11 +23,11 @@ local text = redis.call('HGET', open, admission_id)
 if not text then
   -- A fenced instance is refused whatever it sends.
   if not redis.call('ZSCORE', fenced, instance_id) then
-    leave_void(org_hash, instance_id, open, voids, admission_id, now)
+    mark_withdrawn(org_hash, instance_id, open, withdrawn, admission_id, now)
   end
   return { 'unknown' }
 end
-if text == 'void' then return { 'unknown' } end
+if text == WITHDRAWN then return { 'unknown' } end
 
 local record = read_record(text)
 local reserved = record.reserved_us ~= '0'
@@ -42,6 +42,6 @@ release_slots(org_hash, 'in_flight', 1)
 release_slots(key_hash, 'in_flight', 1)
 if reserved and redis.call('EXISTS', month_hash) == 1 then
   redis.call('HINCRBY', month_hash, 'requests', '-1')
-  redis.call('HINCRBY', month_hash, 'reserved', exact(-record.context))
+  redis.call('HINCRBY', month_hash, 'reserved', exact(-record.context_tokens))
 end
 return { 'withdrawn' }

@@ -22,7 +22,7 @@ export async function withdraw(
       names.keyWindow(orgId, scope.keyId),
       names.orgWindow(orgId),
       names.open(orgId, instanceId),
-      names.voids(orgId, instanceId),
+      names.withdrawn(orgId, instanceId),
       names.month(orgId, scope.month),
     ],
     [clock.offsetUs, instanceId, admissionId, scope.keyId, scope.month],

@@ -6,7 +6,7 @@ import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis 
 import type { Limiter } from '../limiter.ts';
 import { readKey } from '../seeding/rows.ts';
 import { seedKey } from '../seeding/seed.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import {
   connectDb,
   makeKey,
@@ -70,7 +70,7 @@ async function busyOrg(session: SessionClient): Promise<Busy> {
   await callUnary(session.client, 'revokeKey', { orgId, keyId, keyHash: hash }, { deadlineMs });
   for (const { orgTag, hash: keyHash } of [key, narrow])
     expect((await session.ask({ authenticate: { orgTag, keyHash } })).authenticate?.principal).toBeTruthy();
-  const calls = [key, key, narrow].map((of) => anAdmitCall(of, instanceId));
+  const calls = [key, key, narrow].map((of) => anAdmitInput(of, instanceId));
   for (const admit of calls) expect((await session.decide({ admit })).admitted).toBeTruthy();
   const [settled, open] = calls.map(({ admissionId }) => ({ orgId, instanceId, admissionId }));
   const admissionId = newRequestId();
@@ -135,7 +135,7 @@ describe('a deleted organization', () => {
     await forget(session, orgId);
     const { orgTag, hash: keyHash, keyId } = key;
     expect((await session.ask({ authenticate: { orgTag, keyHash } })).authenticate?.keyInvalid).toBeTruthy();
-    expect((await session.decide({ admit: anAdmitCall(key, instanceId) })).keyInvalid).toBeTruthy();
+    expect((await session.decide({ admit: anAdmitInput(key, instanceId) })).keyInvalid).toBeTruthy();
     expect((await session.decide({ countRequest: { orgId, keyId } })).keyInvalid).toBeTruthy();
     expect(await keysOf(orgId)).toEqual([]);
   });
@@ -147,7 +147,7 @@ describe('a deleted organization', () => {
     await forget(session, orgId);
     const ref = { orgId, instanceId, admissionId: openId };
     const settle = { ...ref, answered: true, usageValid: true, promptTokens: 1, completionTokens: 1 };
-    const lost = { ...anAdmitCall(key, instanceId), admittedAtMs: 1, reservedAtMs: 1 };
+    const lost = { ...anAdmitInput(key, instanceId), admittedAtMs: 1, reservedAtMs: 1 };
     expect((await session.ask({ settle })).settle).toBeTruthy();
     expect((await session.ask({ restore: lost })).restore).toEqual({ leaseLost: false });
     expect((await session.ask({ restore: { ...lost, settle } })).restore).toEqual({ leaseLost: false });
@@ -166,7 +166,7 @@ describe('a deleted organization', () => {
     await limiter({ recoverEveryMs: 100 });
     await eventually(async () => (await keysOf(orgId)).length === 0);
     // A limiter had read Postgres before the deletion.
-    await seedKey(test.contextAt(0), late);
+    await seedKey(test.scriptDepsAt(0), late);
     const { orgTag, hash: keyHash } = key;
     expect((await quiet.ask({ authenticate: { orgTag, keyHash } })).authenticate?.keyInvalid).toBeTruthy();
     await eventually(async () => (await keysOf(orgId)).length === 0);

@@ -52,20 +52,20 @@ async function authenticateKey(
  * Rejects with LimiterError.
  */
 export async function authenticate(
-  context: ScriptDeps,
+  scriptDeps: ScriptDeps,
   seeder: Seeder,
   orgTag: string,
   hash: Buffer,
 ): Promise<AuthenticatedKey | null> {
-  const { store, names } = context;
+  const { store, names } = scriptDeps;
   const orgId = orgIdOfTag(orgTag);
   const hex = hash.toString('hex');
   const known = await store.command('get', names.hash(orgId, hex));
   const keyId = typeof known === 'string' ? known : await seeder.findKey(orgTag, hash);
   if (keyId === null) return null;
 
-  const reply = await untilSeeded({ seeder, clock: context.clock }, { orgId, keyId }, () =>
-    authenticateKey(context, orgId, keyId, hex),
+  const reply = await untilSeeded({ seeder, clock: scriptDeps.clock }, { orgId, keyId }, () =>
+    authenticateKey(scriptDeps, orgId, keyId, hex),
   );
   return reply.kind === 'principal' ? reply.principal : null;
 }

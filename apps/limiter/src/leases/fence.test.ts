@@ -3,7 +3,7 @@ import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
 import { admit } from '../admission/admit.ts';
 import { seedKey, seedMonth } from '../seeding/seed.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import { fenceInstance, joinOrg, reapOrg, sendHeartbeat } from './lease.ts';
@@ -27,9 +27,9 @@ afterAll(async () => {
 
 /** Makes an organization with a key, and an instance that holds three admissions in it. */
 async function holding() {
-  const context = test.contextAt(0);
+  const scriptDeps = test.scriptDepsAt(0);
   const [orgId, keyId, instanceId] = [newOrgId(), newKeyId(), newInstanceId()];
-  await putOrg(context, {
+  await putOrg(scriptDeps, {
     orgId,
     version: 1,
     images: true,
@@ -37,7 +37,7 @@ async function holding() {
     tokensPerMonth: 1e9,
     ...LIMITS,
   });
-  await seedKey(context, {
+  await seedKey(scriptDeps, {
     keyId,
     orgId,
     hash: Buffer.alloc(32),
@@ -46,44 +46,44 @@ async function holding() {
     modelIds: null,
     ...LIMITS,
   });
-  await seedMonth(context, orgId, context.clock.month().name, { requests: 0, chargedTokens: 0 });
-  await sendHeartbeat(context, instanceId, false);
-  await joinOrg(context, instanceId, orgId);
-  const ask = () => admit(context, anAdmitCall({ orgId, keyId }, instanceId), context.clock.month());
+  await seedMonth(scriptDeps, orgId, scriptDeps.clock.month().name, { requests: 0, chargedTokens: 0 });
+  await sendHeartbeat(scriptDeps, instanceId, false);
+  await joinOrg(scriptDeps, instanceId, orgId);
+  const ask = () => admit(scriptDeps, anAdmitInput({ orgId, keyId }, instanceId), scriptDeps.clock.month());
   for (let i = 0; i < 3; i++) expect((await ask()).kind).toBe('admitted');
-  return { context, orgId, instanceId, ask };
+  return { scriptDeps, orgId, instanceId, ask };
 }
 
 describe('an instance whose lease is lost', () => {
   it('is admitted no more once its reaping has begun, and can be found until nothing is left', async () => {
-    const { context, orgId, instanceId, ask } = await holding();
-    expect(await fenceInstance(test.contextAt(2 * LEASE_MS), instanceId, LEASE_MS)).toBe('dead');
-    expect(await reapOrg(context, instanceId, orgId, 1)).not.toBeNull();
+    const { scriptDeps, orgId, instanceId, ask } = await holding();
+    expect(await fenceInstance(test.scriptDepsAt(2 * LEASE_MS), instanceId, LEASE_MS)).toBe('dead');
+    expect(await reapOrg(scriptDeps, instanceId, orgId, 1)).not.toBeNull();
 
     expect((await ask()).kind).toBe('lease_lost');
-    expect(await joinOrg(context, instanceId, orgId)).toBe(false);
+    expect(await joinOrg(scriptDeps, instanceId, orgId)).toBe(false);
     expect((await ask()).kind).toBe('lease_lost');
     expect(await test.redis.hkeys(test.names.org(orgId))).toContain(`in:${instanceId}`);
 
     await test.redis.del(test.names.open(orgId, instanceId));
-    expect(await reapOrg(context, instanceId, orgId, 1)).toBeNull();
+    expect(await reapOrg(scriptDeps, instanceId, orgId, 1)).toBeNull();
     expect(await test.redis.hkeys(test.names.org(orgId))).not.toContain(`in:${instanceId}`);
     expect((await ask()).kind).toBe('need_join');
-    expect(await joinOrg(context, instanceId, orgId)).toBe(false);
+    expect(await joinOrg(scriptDeps, instanceId, orgId)).toBe(false);
   });
 
   it('is reaped with everything admitted while an older limiter had fenced it only in the sorted set', async () => {
-    const { context, orgId, instanceId, ask } = await holding();
+    const { scriptDeps, orgId, instanceId, ask } = await holding();
     await test.redis.zadd(test.names.fenced(orgId), Date.now() * 1_000, instanceId);
     expect((await ask()).kind).toBe('admitted');
-    expect(await reapOrg(context, instanceId, orgId, PLENTY)).toHaveLength(4);
+    expect(await reapOrg(scriptDeps, instanceId, orgId, PLENTY)).toHaveLength(4);
     expect((await ask()).kind).toBe('lease_lost');
   });
 
   it('leaves nothing in an organization that it was about to join', async () => {
-    const { context, orgId, instanceId } = await holding();
+    const { scriptDeps, orgId, instanceId } = await holding();
     const other = newInstanceId();
-    expect(await reapOrg(context, other, orgId, 1)).toBeNull();
+    expect(await reapOrg(scriptDeps, other, orgId, 1)).toBeNull();
     const fields = await test.redis.hkeys(test.names.org(orgId));
     expect(fields).toContain(`in:${instanceId}`);
     expect(fields).not.toContain(`in:${other}`);

@@ -55,7 +55,12 @@ export async function joinOrg(
   if (code !== 'joined') return false;
   const [marked] = await store.run(
     SCRIPTS.markJoined,
-    [names.fenced(orgId), names.org(orgId), names.open(orgId, instanceId), names.voids(orgId, instanceId)],
+    [
+      names.fenced(orgId),
+      names.org(orgId),
+      names.open(orgId, instanceId),
+      names.withdrawn(orgId, instanceId),
+    ],
     [instanceId],
   );
   return marked === 'joined';
@@ -87,7 +92,12 @@ export async function reapOrg(
 ): Promise<{ readonly field: string; readonly record: string }[] | null> {
   const [code, ...flat] = await store.run(
     SCRIPTS.reapOrg,
-    [names.fenced(orgId), names.open(orgId, instanceId), names.voids(orgId, instanceId), names.org(orgId)],
+    [
+      names.fenced(orgId),
+      names.open(orgId, instanceId),
+      names.withdrawn(orgId, instanceId),
+      names.org(orgId),
+    ],
     [clock.offsetUs, instanceId, maxRecords, FENCE_KEEP_S],
   );
   if (code === 'done') return null;

@@ -6,16 +6,16 @@ import { type HeartbeatReply, joinOrg, sendHeartbeat } from './lease.ts';
  * organization, and keeps that beside what the instance holds there.
  */
 export class Leases {
-  readonly #context: ScriptDeps;
+  readonly #scriptDeps: ScriptDeps;
   readonly #joining = new Map<string, Promise<boolean>>();
 
-  constructor(context: ScriptDeps) {
-    this.#context = context;
+  constructor(scriptDeps: ScriptDeps) {
+    this.#scriptDeps = scriptDeps;
   }
 
   /** @param registered whether an earlier heartbeat of the instance was answered */
   heartbeat(instanceId: string, registered: boolean): Promise<HeartbeatReply> {
-    return sendHeartbeat(this.#context, instanceId, registered);
+    return sendHeartbeat(this.#scriptDeps, instanceId, registered);
   }
 
   /**
@@ -26,7 +26,7 @@ export class Leases {
     const name = `${instanceId} ${orgId}`;
     const joining = this.#joining.get(name);
     if (joining) return joining;
-    const promise = joinOrg(this.#context, instanceId, orgId).finally(() => this.#joining.delete(name));
+    const promise = joinOrg(this.#scriptDeps, instanceId, orgId).finally(() => this.#joining.delete(name));
     this.#joining.set(name, promise);
     return promise;
   }

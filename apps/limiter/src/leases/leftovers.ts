@@ -1,5 +1,6 @@
 import type { Admissions } from '../admission/admissions.ts';
 import { largeBodyOf } from '../admission/large-body.ts';
+import { WITHDRAWN } from '../redis/names.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { reapOrg } from './lease.ts';
 
@@ -37,7 +38,7 @@ async function end(
   field: string,
   record: string,
 ): Promise<'settled' | 'withdrawn' | 'nothing'> {
-  if (record === 'void') return 'nothing';
+  if (record === WITHDRAWN) return 'nothing';
   const largeId = largeBodyOf(field);
   if (largeId !== null) {
     await admissions.releaseLargeBody({ orgId, instanceId, admissionId: largeId });

@@ -2,14 +2,14 @@
 -- ends each returned record and calls again until nothing is left. By then the instance's keys here
 -- are gone.
 --
--- KEYS  1 fenced  2 open records of the instance  3 its void markers  4 org
+-- KEYS  1 fenced  2 open records of the instance  3 its withdrawn markers  4 org
 -- ARGV  1 offset (us)  2 instance id  3 most records returned  4 seconds that a fence is kept
 -- Returns done | left, field, record, field, record, ...
 --   field                                                 admission id, or large:<admission id>
 --!include time
 --!include state
 
-local fenced, open, voids, org_hash = unpack(KEYS)
+local fenced, open, withdrawn, org_hash = unpack(KEYS)
 local offset_us, instance_id, at_most, fence_keep_s = unpack(ARGV)
 
 local now = now_us(offset_us)
@@ -22,12 +22,12 @@ redis.call('EXPIRE', fenced, fence_keep_s)
 local joined = joined_field(instance_id)
 if redis.call('HEXISTS', org_hash, joined) == 1 then redis.call('HSET', org_hash, joined, FENCED) end
 
--- Void markers can go: the fence refuses whatever they would refuse.
+-- Withdrawn markers can go: the fence refuses whatever they would refuse.
 local most = at_most + 0
-local markers = redis.call('ZRANGE', voids, 0, most - 1)
+local markers = redis.call('ZRANGE', withdrawn, 0, most - 1)
 if #markers > 0 then
   redis.call('HDEL', open, unpack(markers))
-  redis.call('ZREM', voids, unpack(markers))
+  redis.call('ZREM', withdrawn, unpack(markers))
 end
 local reply = { 'left' }
 local cursor = '0'
@@ -36,7 +36,7 @@ repeat
   cursor = page[1]
   for i = 1, #page[2] do reply[#reply + 1] = page[2][i] end
 until cursor == '0' or #reply > most
-if #reply == 1 and redis.call('EXISTS', voids) == 0 then
+if #reply == 1 and redis.call('EXISTS', withdrawn) == 0 then
   redis.call('HDEL', org_hash, joined)
   return { 'done' }
 end

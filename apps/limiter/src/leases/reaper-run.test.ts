@@ -48,26 +48,24 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/**
- * The context of a limiter whose process clock is wrong, with limiter time shifted by `laterMs`.
- */
-const contextOf = (wrongByMs: number, laterMs = 0): ScriptDeps => ({
-  ...test.contextAt(laterMs),
+/** For a limiter whose process clock is wrong, with limiter time shifted by `laterMs`. */
+const scriptDepsOf = (wrongByMs: number, laterMs = 0): ScriptDeps => ({
+  ...test.scriptDepsAt(laterMs),
   clock: new LimiterClock(laterMs, () => Date.now() + wrongByMs),
 });
 
-function reaperOf(context: ScriptDeps, more: Partial<ReaperOptions> = {}): Reaper {
-  const seeder = new Seeder(context, nowhere);
+function reaperOf(scriptDeps: ScriptDeps, more: Partial<ReaperOptions> = {}): Reaper {
+  const seeder = new Seeder(scriptDeps, nowhere);
   return new Reaper({
-    ...context,
+    ...scriptDeps,
     admissions: new Admissions({
-      ...context,
+      ...scriptDeps,
       seeder,
-      leases: new Leases(context),
+      leases: new Leases(scriptDeps),
       onSettled: () => {},
       onCounted: () => {},
     }),
-    lock: new Lock(context.store, context.names.reaperLock, 'lim_test', 5_000),
+    lock: new Lock(scriptDeps.store, scriptDeps.names.reaperLock, 'lim_test', 5_000),
     leaseMs: LEASE_MS,
     graceMs: GRACE_MS,
     onReaped: () => {},
@@ -80,15 +78,18 @@ function reaperOf(context: ScriptDeps, more: Partial<ReaperOptions> = {}): Reape
  * Makes an instance that has sent one heartbeat and holds a large body in each of some
  * organizations.
  */
-async function holding(context: ScriptDeps, orgs: number): Promise<{ instanceId: string; orgIds: string[] }> {
+async function holding(
+  scriptDeps: ScriptDeps,
+  orgs: number,
+): Promise<{ instanceId: string; orgIds: string[] }> {
   const instanceId = newInstanceId();
   const orgIds = Array.from({ length: orgs }, () => newOrgId());
-  await sendHeartbeat(context, instanceId, false);
+  await sendHeartbeat(scriptDeps, instanceId, false);
   await Promise.all(
     orgIds.map(async (orgId) => {
-      await putOrg(context, { orgId, version: 1, ...ROOMY_PLAN });
-      await joinOrg(context, instanceId, orgId);
-      const taken = await takeLargeBody(context, { orgId, instanceId, admissionId: 'req_held' }, false);
+      await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN });
+      await joinOrg(scriptDeps, instanceId, orgId);
+      const taken = await takeLargeBody(scriptDeps, { orgId, instanceId, admissionId: 'req_held' }, false);
       expect(taken).toBe('taken');
     }),
   );
@@ -104,48 +105,48 @@ describe('the death of an instance', () => {
   ])(
     "is decided by Redis's clock alone: a heartbeat through a limiter %i ms ahead, reaped by one %i ms ahead",
     async (beats, reaps) => {
-      const { instanceId, orgIds } = await holding(contextOf(beats), 1);
-      expect(await reaperOf(contextOf(reaps)).run(trusted)).toEqual([]);
+      const { instanceId, orgIds } = await holding(scriptDepsOf(beats), 1);
+      expect(await reaperOf(scriptDepsOf(reaps)).run(trusted)).toEqual([]);
       expect(await largeIn(orgIds[0] ?? '')).toBe('1');
-      expect(await reaperOf(contextOf(reaps, LEASE_MS + 1_000)).run(trusted)).toEqual([instanceId]);
+      expect(await reaperOf(scriptDepsOf(reaps, LEASE_MS + 1_000)).run(trusted)).toEqual([instanceId]);
       expect(await largeIn(orgIds[0] ?? '')).toBe('0');
     },
   );
 
   it('is not declared before the instance could send a heartbeat, first or after its lease was lost', async () => {
-    const context = contextOf(0);
+    const scriptDeps = scriptDepsOf(0);
     const instanceId = newInstanceId();
     await test.redis.zadd(test.names.instances, 0, instanceId);
-    expect(await reaperOf(context).run(trusted)).toEqual([]);
-    expect(await sendHeartbeat(context, instanceId, false)).toBe('alive');
+    expect(await reaperOf(scriptDeps).run(trusted)).toEqual([]);
+    expect(await sendHeartbeat(scriptDeps, instanceId, false)).toBe('alive');
     expect(await test.redis.ttl(test.names.lease(instanceId))).toBeGreaterThan(LEASE_MS / 1_000);
     await test.redis.del(test.names.lease(instanceId));
-    expect(await reaperOf(context).run(trusted)).toEqual([]);
-    expect(await sendHeartbeat(context, instanceId, true)).toBe('lease_unknown');
+    expect(await reaperOf(scriptDeps).run(trusted)).toEqual([]);
+    expect(await sendHeartbeat(scriptDeps, instanceId, true)).toBe('lease_unknown');
     expect(await test.redis.ttl(test.names.lease(instanceId))).toBeGreaterThan(LEASE_MS / 1_000);
-    expect(await reaperOf(contextOf(0, LEASE_MS + 1_000)).run(trusted)).toEqual([instanceId]);
+    expect(await reaperOf(scriptDepsOf(0, LEASE_MS + 1_000)).run(trusted)).toEqual([instanceId]);
   });
 
   it('is checked for every instance, however many there are', async () => {
-    const context = contextOf(0);
+    const scriptDeps = scriptDepsOf(0);
     const instanceIds = Array.from({ length: 300 }, () => newInstanceId());
-    await Promise.all(instanceIds.map((instanceId) => sendHeartbeat(context, instanceId, false)));
-    expect(await reaperOf(context).run(trusted)).toEqual([]);
-    const gone = await reaperOf(contextOf(0, LEASE_MS + 1_000)).run(trusted);
+    await Promise.all(instanceIds.map((instanceId) => sendHeartbeat(scriptDeps, instanceId, false)));
+    expect(await reaperOf(scriptDeps).run(trusted)).toEqual([]);
+    const gone = await reaperOf(scriptDepsOf(0, LEASE_MS + 1_000)).run(trusted);
     expect(instanceIds.filter((instanceId) => !gone.includes(instanceId))).toHaveLength(0);
   });
 });
 
 describe('what a dead instance held', () => {
   it('in many organizations is ended in several at a time, and a failure in one of them is tried again', async () => {
-    const { instanceId, orgIds } = await holding(contextOf(0), 120);
-    const another = await holding(contextOf(0), 1);
-    const broken = test.names.voids(orgIds[7] ?? '', instanceId);
+    const { instanceId, orgIds } = await holding(scriptDepsOf(0), 120);
+    const another = await holding(scriptDepsOf(0), 1);
+    const broken = test.names.withdrawn(orgIds[7] ?? '', instanceId);
     await test.redis.set(broken, 'not a sorted set');
     let pipelines = 0;
     const store = new Store({ shards: test.shards, onPipeline: () => pipelines++ });
     const observe = jest.fn();
-    const reaper = reaperOf({ ...contextOf(0, LONG_AFTER_MS), store });
+    const reaper = reaperOf({ ...scriptDepsOf(0, LONG_AFTER_MS), store });
     expect(await reaper.run({ ...trusted, observe })).toEqual([another.instanceId]);
     expect(failed).toEqual([instanceId]);
     expect(await test.redis.smembers(test.names.orgsOf(instanceId))).toEqual([orgIds[7]]);
@@ -163,18 +164,18 @@ describe('what a dead instance held', () => {
   });
 
   it('is left alone once the limiter may no longer reap', async () => {
-    const { orgIds } = await holding(contextOf(0), 120);
+    const { orgIds } = await holding(scriptDepsOf(0), 120);
     let observed = 0;
     const twice: TrustedServers = { observe: () => observed++, isTrusted: () => observed < 3 };
-    expect(await reaperOf(contextOf(0, LONG_AFTER_MS)).run(twice)).toEqual([]);
+    expect(await reaperOf(scriptDepsOf(0, LONG_AFTER_MS)).run(twice)).toEqual([]);
     const left = await Promise.all(orgIds.map(largeIn));
     expect(new Set(left)).toEqual(new Set(['0', '1']));
   });
 
   it("is ended although another lease's server is unavailable, and that instance then gets time to report", async () => {
-    const [kept, dead] = [await holding(contextOf(0), 1), await holding(contextOf(0), 1)];
+    const [kept, dead] = [await holding(scriptDepsOf(0), 1), await holding(scriptDepsOf(0), 1)];
     const lease = test.names.lease(kept.instanceId);
-    const reaper = reaperOf(contextOf(0, LONG_AFTER_MS));
+    const reaper = reaperOf(scriptDepsOf(0, LONG_AFTER_MS));
     expect(await reaper.run({ ...trusted, isTrusted: (key) => key !== lease })).toEqual([dead.instanceId]);
     expect(await largeIn(kept.orgIds[0] ?? '')).toBe('1');
     expect(failed).toEqual([]);
@@ -183,21 +184,21 @@ describe('what a dead instance held', () => {
   });
 
   it('is ended although another instance cannot be fenced, and that one then gets time to report', async () => {
-    const context = contextOf(0);
-    const [unwell, dead] = [await holding(context, 1), await holding(context, 1)];
+    const scriptDeps = scriptDepsOf(0);
+    const [unwell, dead] = [await holding(scriptDeps, 1), await holding(scriptDeps, 1)];
     const lease = test.names.lease(unwell.instanceId);
     const aside = `${lease}:aside`;
     await test.redis.rename(lease, aside);
     await test.redis.set(lease, 'not a hash');
     const clock = { ms: 0 };
-    const reaper = reaperOf(contextOf(0, LONG_AFTER_MS), { nowMs: () => clock.ms });
+    const reaper = reaperOf(scriptDepsOf(0, LONG_AFTER_MS), { nowMs: () => clock.ms });
     expect(await reaper.run(trusted)).toEqual([dead.instanceId]);
     expect(failed).toEqual([unwell.instanceId]);
 
     await test.redis.rename(aside, lease);
     clock.ms = GRACE_MS - 1;
     expect(await reaper.run(trusted)).toEqual([]);
-    expect(await sendHeartbeat(context, unwell.instanceId, true)).toBe('alive');
+    expect(await sendHeartbeat(scriptDeps, unwell.instanceId, true)).toBe('alive');
     clock.ms = GRACE_MS;
     expect(await reaper.run(trusted)).toEqual([unwell.instanceId]);
   });
@@ -207,23 +208,23 @@ describe('while the index of instances is unavailable', () => {
   const withoutIndex = (): ScriptDeps => {
     const of = (key: string | null) => (key === test.names.instances ? null : test.shards.of(key));
     const shards = Object.assign(Object.create(test.shards), { of }) as TestStore['shards'];
-    return { ...contextOf(0), store: new Store({ shards }) };
+    return { ...scriptDepsOf(0), store: new Store({ shards }) };
   };
 
   it('an instance keeps its lease and what it holds, but cannot join an organization', async () => {
-    const { instanceId, orgIds } = await holding(contextOf(0), 1);
-    const context = withoutIndex();
+    const { instanceId, orgIds } = await holding(scriptDepsOf(0), 1);
+    const scriptDeps = withoutIndex();
     await test.redis.hset(test.names.lease(instanceId), 'beat_ms', 1);
-    expect(await sendHeartbeat(context, instanceId, true)).toBe('alive');
+    expect(await sendHeartbeat(scriptDeps, instanceId, true)).toBe('alive');
     const [orgId = ''] = orgIds;
     const ref = { orgId, instanceId, admissionId: 'req_more' };
-    expect(await takeLargeBody(context, ref, false)).toBe('taken');
-    expect(await reaperOf(contextOf(0)).run(trusted)).toEqual([]);
+    expect(await takeLargeBody(scriptDeps, ref, false)).toBe('taken');
+    expect(await reaperOf(scriptDepsOf(0)).run(trusted)).toEqual([]);
 
     const anotherOrgId = newOrgId();
-    await putOrg(context, { orgId: anotherOrgId, version: 1, ...ROOMY_PLAN });
-    await expect(joinOrg(context, instanceId, anotherOrgId)).rejects.toThrow('unavailable');
-    expect(await takeLargeBody(context, { ...ref, orgId: anotherOrgId }, false)).toBe('need_join');
+    await putOrg(scriptDeps, { orgId: anotherOrgId, version: 1, ...ROOMY_PLAN });
+    await expect(joinOrg(scriptDeps, instanceId, anotherOrgId)).rejects.toThrow('unavailable');
+    expect(await takeLargeBody(scriptDeps, { ...ref, orgId: anotherOrgId }, false)).toBe('need_join');
   });
 });
 
@@ -231,12 +232,12 @@ describe("a limiter's estimate of Redis's time", () => {
   it("soon agrees with Redis, whatever the clock of the limiter's process says", async () => {
     const logger = createLogger({ service: 'limiter', level: 'silent' });
     const link = createRedisLink(redis.url, logger);
-    const context = contextOf(-HOUR_MS, LEASE_MS);
+    const scriptDeps = scriptDepsOf(-HOUR_MS, LEASE_MS);
     link.open();
-    const reaper = reaperOf(context);
-    const reaping = startReaper({ context, reaper, link, graceMs: HOUR_MS, everyMs: 20, logger });
+    const reaper = reaperOf(scriptDeps);
+    const reaping = startReaper({ scriptDeps, reaper, link, graceMs: HOUR_MS, everyMs: 20, logger });
     try {
-      await eventually(() => Math.abs(context.clock.nowMs() - LEASE_MS - Date.now()) < HOUR_MS / 60);
+      await eventually(() => Math.abs(scriptDeps.clock.nowMs() - LEASE_MS - Date.now()) < HOUR_MS / 60);
     } finally {
       await reaping.stop();
       link.close();

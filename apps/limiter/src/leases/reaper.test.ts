@@ -3,7 +3,7 @@ import type { Settlement } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { parseOutboxEntry } from '../outbox/entry.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
@@ -49,13 +49,13 @@ describe('a dead gateway instance', () => {
     const largeOnly = await makeOrg(db);
     await one.ask({ takeLargeBody: { orgId: largeOnly, instanceId, admissionId: 'large' } });
     for (const key of keys) {
-      const reserved = Array.from({ length: 130 }, () => anAdmitCall(key, instanceId, { streamed: true }));
-      const held = Array.from({ length: 20 }, () => anAdmitCall(key, instanceId, { reserve: false }));
+      const reserved = Array.from({ length: 130 }, () => anAdmitInput(key, instanceId, { streamed: true }));
+      const held = Array.from({ length: 20 }, () => anAdmitInput(key, instanceId, { reserve: false }));
       const outcomes = await Promise.all([...reserved, ...held].map((admit) => one.decide({ admit })));
       expect(outcomes.every((outcome) => outcome.admitted)).toBe(true);
       const { orgId } = key;
       await one.ask({ takeLargeBody: { orgId, instanceId, admissionId: 'large' } });
-      await one.ask({ withdraw: anAdmitCall(key, instanceId) });
+      await one.ask({ withdraw: anAdmitInput(key, instanceId) });
     }
     beating.stop();
     for (const { orgId, keyId } of keys) {
@@ -83,7 +83,7 @@ describe('a dead gateway instance', () => {
           firstChunkMs: null,
         });
       expect(await store.redis.hget(store.names.org(orgId), 'large')).toBe('0');
-      expect(await store.redis.exists(store.names.voids(orgId, instanceId))).toBe(0);
+      expect(await store.redis.exists(store.names.withdrawn(orgId, instanceId))).toBe(0);
       expect(await store.redis.llen(store.names.keyWindow(orgId, keyId))).toBe(130);
     }
     await eventually(async () => (await store.redis.zscore(store.names.instances, instanceId)) === null);
@@ -95,7 +95,7 @@ describe('a dead gateway instance', () => {
     const key = await makeKey(db, await makeOrg(db));
     const elsewhere = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
-    const admission = anAdmitCall(key, instanceId);
+    const admission = anAdmitInput(key, instanceId);
     await one.decide({ admit: admission });
     await eventually(async () => (await monthOfOrg(two, key.orgId)).inFlight === 0);
 
@@ -107,7 +107,7 @@ describe('a dead gateway instance', () => {
     // can.
     for (const k of [key, elsewhere])
       for (const session of [one, two])
-        expect((await session.decide({ admit: anAdmitCall(k, instanceId) })).leaseLost).toEqual({});
+        expect((await session.decide({ admit: anAdmitInput(k, instanceId) })).leaseLost).toEqual({});
     const { orgId } = key;
     const take = await one.ask({ takeLargeBody: { orgId, instanceId, admissionId: 'x' } });
     expect(take.takeLargeBody?.result).toBe('RESULT_LEASE_LOST');
@@ -123,8 +123,8 @@ describe('a dead gateway instance', () => {
     const key = await makeKey(db, await makeOrg(db));
     const alive = await beatingInstance(one);
     const dead = await beatingInstance(one);
-    await one.decide({ admit: anAdmitCall(key, alive) });
-    await one.decide({ admit: anAdmitCall(key, dead) });
+    await one.decide({ admit: anAdmitInput(key, alive) });
+    await one.decide({ admit: anAdmitInput(key, dead) });
     let beats = 0;
     await eventually(async () => {
       const session = beats++ % 2 ? one : two;

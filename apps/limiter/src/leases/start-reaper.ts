@@ -17,7 +17,7 @@ const MAX_LATE_MS = 2_500;
  * over. Each run also synchronizes the limiter's clock with Redis's.
  */
 export function startReaper(options: {
-  readonly context: ScriptDeps;
+  readonly scriptDeps: ScriptDeps;
   readonly reaper: Reaper;
   readonly link: RedisLink;
   readonly graceMs: number;
@@ -26,7 +26,7 @@ export function startReaper(options: {
   /** See `startChore`. */
   readonly onRan?: () => void;
 }): Chore {
-  const { context, reaper, link, graceMs, everyMs, logger, onRan } = options;
+  const { scriptDeps, reaper, link, graceMs, everyMs, logger, onRan } = options;
   const { shards } = link;
   const stable = new StableServers<Redis>({ graceMs, maxGapMs: everyMs + MAX_LATE_MS });
   link.onBreak((server) => stable.lost(server));
@@ -44,7 +44,7 @@ export function startReaper(options: {
     },
     async run() {
       // Started together, so that both travel in one pipeline.
-      const observed = link.ready() ? observeTime(context.store, context.clock) : null;
+      const observed = link.ready() ? observeTime(scriptDeps.store, scriptDeps.clock) : null;
       const [time, reaped] = await Promise.allSettled([observed, reaper.run(trusted)]);
       if (reaped.status === 'rejected') throw reaped.reason;
       for (const instanceId of reaped.value) logger.info({ instanceId }, 'a lease ran out');

@@ -18,14 +18,16 @@ local function refuse_slots(cause, in_flight, limit)
   if in_flight >= limit then return { 'rate_limited', cause, 1000000, limit } end
 end
 
-local function refuse_month(org, month, context, now)
+local function refuse_month(org, month, context_tokens, now)
   if month.requests + 1 > org.requests_month then return { 'quota_exceeded', 'requests', now } end
-  if month.charged + month.reserved + context > org.tokens_month then return { 'quota_exceeded', 'tokens', now } end
+  if month.charged + month.reserved + context_tokens > org.tokens_month then
+    return { 'quota_exceeded', 'tokens', now }
+  end
 end
 
 -- Counts one admission in both windows. Returns the admitting reply, with the numbers of the
 -- tighter window.
-local function admitted(key, key_window, org, org_window, now)
+local function count_admission(key, key_window, org, org_window, now)
   local key_count, key_reset = window_count(key_window, now)
   local org_count, org_reset = window_count(org_window, now)
   if key.rpm - key_count <= org.rpm - org_count then

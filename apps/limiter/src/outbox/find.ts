@@ -1,4 +1,4 @@
-import { joinedIn } from '../redis/names.ts';
+import { joinedIn, WITHDRAWN } from '../redis/names.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { parseOutboxEntry } from './entry.ts';
 
@@ -11,12 +11,12 @@ const MAX_PAGES = 50;
  * this order, in which a request moves.
  */
 export async function findRequest(
-  context: ScriptDeps,
+  scriptDeps: ScriptDeps,
   orgId: string,
   admissionId: string,
 ): Promise<'open' | 'queued' | 'unknown'> {
-  if (await isOpen(context, orgId, admissionId)) return 'open';
-  return (await isInOutbox(context, orgId, admissionId)) ? 'queued' : 'unknown';
+  if (await isOpen(scriptDeps, orgId, admissionId)) return 'open';
+  return (await isInOutbox(scriptDeps, orgId, admissionId)) ? 'queued' : 'unknown';
 }
 
 async function isOpen({ store, names }: ScriptDeps, orgId: string, admissionId: string): Promise<boolean> {
@@ -24,7 +24,7 @@ async function isOpen({ store, names }: ScriptDeps, orgId: string, admissionId: 
   const records = await Promise.all(
     joinedIn(fields).map((instanceId) => store.command('hget', names.open(orgId, instanceId), admissionId)),
   );
-  return records.some((record) => record !== null && record !== 'void');
+  return records.some((record) => record !== null && record !== WITHDRAWN);
 }
 
 async function isInOutbox(

@@ -6,7 +6,7 @@ import { callUnary } from '@tidegate/rpc';
 import { createMetrics } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Queue } from 'bullmq';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
 import { beatingInstance, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
@@ -48,7 +48,7 @@ const outboxLength = (orgId: string) => store.redis.xlen(store.names.outbox(orgI
 
 async function settled(session: SessionClient, key: TestKey, count: number): Promise<string[]> {
   const instanceId = await beatingInstance(session);
-  const admissions = Array.from({ length: count }, () => anAdmitCall(key, instanceId));
+  const admissions = Array.from({ length: count }, () => anAdmitInput(key, instanceId));
   await Promise.all(admissions.map((admit) => session.decide({ admit })));
   const times = { durationMs: 12, firstChunkMs: 7 };
   const usage = { answered: true, usageValid: true, promptTokens: 30, completionTokens: 4, ...times };
@@ -94,7 +94,7 @@ describe('settlements', () => {
     const call = { deadlineMs: 2_000 };
     const stateOf = async (admissionId: string, org = orgId) =>
       (await callUnary(session.client, 'findRequest', { orgId: org, admissionId }, call)).state;
-    const admit = anAdmitCall(key, await beatingInstance(session));
+    const admit = anAdmitInput(key, await beatingInstance(session));
     const { admissionId } = admit;
     expect(await stateOf(admissionId)).toBe('STATE_UNKNOWN');
     await session.decide({ admit });

@@ -18,7 +18,7 @@ const MAX_BACKLOG = 1_000;
 const WARN_EVERY_MS = 10_000;
 
 export interface OutboxOptions {
-  readonly context: ScriptDeps;
+  readonly scriptDeps: ScriptDeps;
   readonly limiterId: string;
   readonly redisUrl: string;
   readonly redisPrefix: string;
@@ -31,7 +31,7 @@ export interface OutboxOptions {
 export interface Outbox {
   /** @param traceparent empty or undefined: it is not traced */
   publish(settlement: Settlement, traceparent?: string): void;
-  /** See `LimiterState`. */
+  /** See `LimiterReadings`. */
   oldestUnconfirmedS(): number | null;
   sweeps(): boolean;
   /** Publishes what is still waiting. */
@@ -43,7 +43,7 @@ export interface Outbox {
  * brings those that got lost on the way.
  */
 export function startOutbox(options: OutboxOptions): Outbox {
-  const { context, limiterId, redisUrl, redisPrefix, sweepEveryMs, metrics, logger } = options;
+  const { scriptDeps, limiterId, redisUrl, redisPrefix, sweepEveryMs, metrics, logger } = options;
   const queue = createSettlementQueue({
     redisUrl,
     redisPrefix,
@@ -58,10 +58,10 @@ export function startOutbox(options: OutboxOptions): Outbox {
     },
     onDropped: reporter(options),
   });
-  const lock = new Lock(context.store, context.names.sweepLock, limiterId, sweepEveryMs * 2);
+  const lock = new Lock(scriptDeps.store, scriptDeps.names.sweepLock, limiterId, sweepEveryMs * 2);
   let oldestS: number | null = null;
   const sweep = new OutboxSweep({
-    ...context,
+    ...scriptDeps,
     ...SWEEP,
     queue,
     lock,

@@ -59,7 +59,7 @@ async function entryAt(orgId: string, atMs: number): Promise<string> {
 /** Sweeps as of `agoMs` ago. */
 const sweep = (agoMs: number) =>
   new OutboxSweep({
-    ...store.contextAt(0),
+    ...store.scriptDepsAt(0),
     queue,
     lock: new Lock(store.store, store.names.sweepLock, 'here', MINUTE_MS),
     minAgeMs: agoMs,

@@ -12,7 +12,7 @@ import { Leases } from '../leases/leases.ts';
 import { confirmSettlements } from '../outbox/confirm.ts';
 import { parseOutboxEntry } from '../outbox/entry.ts';
 import { Seeder } from '../seeding/seeder.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
 
 const CAPS = { requestsPerMinute: 6, requestsAtOnce: 4, requestsPerMonth: 14, tokensPerMonth: 1_000 };
@@ -96,13 +96,13 @@ class Run {
 
   /** A new limiter on each access, at the test's current time. */
   get limiter() {
-    const context = store.contextAt(this.offsetMs);
-    const seeder = new Seeder(context, db);
-    const leases = new Leases(context);
+    const scriptDeps = store.scriptDepsAt(this.offsetMs);
+    const seeder = new Seeder(scriptDeps, db);
+    const leases = new Leases(scriptDeps);
     return {
-      context,
+      scriptDeps,
       leases,
-      admissions: new Admissions({ ...context, seeder, leases, onSettled: () => {}, onCounted: () => {} }),
+      admissions: new Admissions({ ...scriptDeps, seeder, leases, onSettled: () => {}, onCounted: () => {} }),
     };
   }
 
@@ -153,7 +153,7 @@ class Run {
   async admit(gateway: TestGateway, reserve: boolean): Promise<void> {
     if (!gateway.registered) await this.beat(gateway);
     const wanted = { contextTokens: CONTEXT_TOKENS, reserve };
-    const admission = anAdmitCall(this.key, gateway.instanceId, wanted);
+    const admission = anAdmitInput(this.key, gateway.instanceId, wanted);
     // LimiterError means that the instance's lease is unknown, which its gateway has not noticed
     // yet.
     const decision = await this.limiter.admissions.admit(admission).catch(() => null);
@@ -200,7 +200,7 @@ class Run {
       }
     });
     await confirmSettlements(
-      this.limiter.context,
+      this.limiter.scriptDeps,
       settlements.map(({ outboxId }) => ({ orgId, outboxId })),
     );
   }
@@ -239,7 +239,7 @@ class Run {
     this.offsetMs += 61_000;
     for (const one of this.gateways) for (const grant of one.open) await this.settle(grant, 1);
     const { orgId } = this.key;
-    const seeder = new Seeder(this.limiter.context, db);
+    const seeder = new Seeder(this.limiter.scriptDeps, db);
     await seeder.seedMonth(orgId, MONTH);
     const ledger = await store.redis.hgetall(store.names.month(orgId, MONTH));
     await this.meter();

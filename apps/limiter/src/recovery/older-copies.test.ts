@@ -4,7 +4,7 @@ import { monthOf } from '@tidegate/limits';
 import { callUnary } from '@tidegate/rpc';
 import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { changePlan, connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
 import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
@@ -48,7 +48,7 @@ async function startBeside(said: string): Promise<void> {
 async function usedKey(limits: { requestsPerMonth?: number } = {}) {
   const key = await makeKey(db, await makeOrg(db, limits));
   const instanceId = await beatingInstance(session);
-  const admit = () => session.decide({ admit: anAdmitCall(key, instanceId) });
+  const admit = () => session.decide({ admit: anAdmitInput(key, instanceId) });
   expect((await admit()).admitted).toBeTruthy();
   return { key, orgId: key.orgId, admit };
 }

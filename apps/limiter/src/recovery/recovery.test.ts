@@ -3,13 +3,13 @@ import { newInstanceId } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { monthOf } from '@tidegate/limits';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import type { AdmitCall } from '../admission/admit.ts';
+import type { AdmitInput } from '../admission/admit.ts';
 import { LimiterError } from '../limiter-error.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import { Lock } from '../redis/lock.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { Seeder } from '../seeding/seeder.ts';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import {
   changePlan,
   connectDb,
@@ -58,7 +58,7 @@ afterAll(async () => {
   await Promise.all([redis.stop(), postgres.drop()]);
 });
 
-const restoreOf = (admission: AdmitCall, atMs: number) => {
+const restoreOf = (admission: AdmitInput, atMs: number) => {
   const { hasImages, reserve, ...what } = admission;
   return { ...what, admittedAtMs: atMs, reservedAtMs: reserve ? atMs : 0 };
 };
@@ -67,7 +67,7 @@ describe('an organization', () => {
   it('is served at once when it is new, through every limiter, and only a minute later after a loss', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
-    const admit = () => anAdmitCall(key, instanceId);
+    const admit = () => anAdmitInput(key, instanceId);
     const first = await Promise.all(
       [one, two, one, two].map((session) => session.decide({ admit: admit() })),
     );
@@ -109,12 +109,12 @@ describe('a change in Postgres that no limiter was told of', () => {
   it('takes effect soon: a lowered plan', async () => {
     const key = await makeKey(db, await makeOrg(db, { requestsAtOnce: 5 }), { requestsAtOnce: 5 });
     const instanceId = await beatingInstance(one);
-    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     await changePlan(db, key.orgId, { requestsAtOnce: 1 });
     const limiter = await looking();
     const { names, redis: direct } = store;
     await eventually(async () => (await direct.hget(names.org(key.orgId), 'at_once')) === '1');
-    const refused = (await one.decide({ admit: anAdmitCall(key, instanceId) })).rateLimited;
+    const refused = (await one.decide({ admit: anAdmitInput(key, instanceId) })).rateLimited;
     expect(refused?.cause).toBe('CAUSE_ORG_REQUESTS_AT_ONCE');
     await eventually(() => one.notices.some(({ orgChanged }) => orgChanged?.orgId === key.orgId));
     await limiter.close();
@@ -123,11 +123,11 @@ describe('a change in Postgres that no limiter was told of', () => {
   it('takes effect soon: a revocation', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
-    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     await db.apiKey.update({ where: { id: key.keyId }, data: { revokedAt: new Date() } });
     const limiter = await looking();
     await eventually(
-      async () => (await one.decide({ admit: anAdmitCall(key, instanceId) })).outcome === 'keyInvalid',
+      async () => (await one.decide({ admit: anAdmitInput(key, instanceId) })).outcome === 'keyInvalid',
     );
     await limiter.close();
   });
@@ -138,17 +138,17 @@ describe('an organization whose master is unavailable', () => {
     const [affected, other] = [await makeOrg(db), await makeOrg(db)];
     for (const orgId of [affected, other]) await monthOfOrg(one, orgId);
     await changePlan(db, other, { requestsAtOnce: 7 });
-    const context = store.contextAt(0);
-    const { names } = context;
+    const scriptDeps = store.scriptDepsAt(0);
+    const { names } = scriptDeps;
     const command: ScriptDeps['store']['command'] = (name, key, ...args) =>
       key === names.org(affected)
         ? Promise.reject(new LimiterError('redis', 'its master is unavailable'))
-        : context.store.command(name, key, ...args);
-    const half = Object.assign(Object.create(context.store), { command }) as ScriptDeps['store'];
-    const seeder = new Seeder(context, db);
+        : scriptDeps.store.command(name, key, ...args);
+    const half = Object.assign(Object.create(scriptDeps.store), { command }) as ScriptDeps['store'];
+    const seeder = new Seeder(scriptDeps, db);
     const notices = { publish: async () => {} } as unknown as NoticeHub;
-    const lock = new Lock(context.store, `${names.recoveryLock}:test`, 'test', 60_000);
-    const run = new Recovery({ ...context, store: half, db, seeder, notices, lock }).run();
+    const lock = new Lock(scriptDeps.store, `${names.recoveryLock}:test`, 'test', 60_000);
+    const run = new Recovery({ ...scriptDeps, store: half, db, seeder, notices, lock }).run();
     await expect(run).rejects.toThrow('its master is unavailable');
     expect(await store.redis.hget(names.org(other), 'at_once')).toBe('7');
   });
@@ -158,7 +158,7 @@ describe('an instance', () => {
   it('that has lost only its lease and indexes is found by what it holds, and reaped', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
-    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     const { names, redis: direct } = store;
     for (const name of [names.lease(instanceId), names.orgsOf(instanceId), names.instances, names.orgs])
       await direct.del(name);
@@ -186,7 +186,7 @@ describe('what a gateway restores', () => {
     instanceId = await beatingInstance(one);
   });
 
-  async function loseWith(admissions: readonly AdmitCall[]): Promise<void> {
+  async function loseWith(admissions: readonly AdmitInput[]): Promise<void> {
     for (const admit of admissions) expect((await one.decide({ admit })).admitted).toBeTruthy();
     await store.everywhere('flushall');
     const beat = async (registered: boolean) =>
@@ -198,8 +198,8 @@ describe('what a gateway restores', () => {
   }
 
   it('holds its slots and reservations again when the organization opens', async () => {
-    const reserved = [anAdmitCall(key, instanceId), anAdmitCall(key, instanceId)];
-    const held = anAdmitCall(key, instanceId, { reserve: false });
+    const reserved = [anAdmitInput(key, instanceId), anAdmitInput(key, instanceId)];
+    const held = anAdmitInput(key, instanceId, { reserve: false });
     await loseWith([...reserved, held]);
     for (const admission of [...reserved, held])
       for (const session of [one, two])
@@ -207,13 +207,13 @@ describe('what a gateway restores', () => {
           leaseLost: false,
         });
 
-    expect((await late.decide({ admit: anAdmitCall(key, instanceId) })).rateLimited).toMatchObject({
+    expect((await late.decide({ admit: anAdmitInput(key, instanceId) })).rateLimited).toMatchObject({
       limit: 3,
     });
     await late.ask({ withdraw: held });
-    const over = anAdmitCall(key, instanceId, { contextTokens: 1_501 });
+    const over = anAdmitInput(key, instanceId, { contextTokens: 1_501 });
     expect((await late.decide({ admit: over })).quotaExceeded).toMatchObject({ cause: 'CAUSE_TOKENS' });
-    expect((await late.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await late.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     for (const settle of reserved) await one.ask({ settle: { ...settle, answered: true } });
     expect(await monthOfOrg(late, key.orgId)).toMatchObject({
       requests: 3,
@@ -224,7 +224,7 @@ describe('what a gateway restores', () => {
   });
 
   it('and settles before the month is seeded is counted once, whether Postgres has it already or not', async () => {
-    const [written, unwritten] = [anAdmitCall(key, instanceId), anAdmitCall(key, instanceId)];
+    const [written, unwritten] = [anAdmitInput(key, instanceId), anAdmitInput(key, instanceId)];
     await loseWith([written, unwritten]);
     const month = monthOf(Date.now());
     for (const admission of [written, unwritten]) {
@@ -240,7 +240,7 @@ describe('what a gateway restores', () => {
     await db.$executeRaw`
       INSERT INTO request (reservation_id, day, org_id, key_id, model_id, admitted_at, answered, streamed, reserved_tokens, charged_tokens)
       VALUES (${written.admissionId}, now(), ${key.orgId}, ${key.keyId}, 'm', now(), true, false, 1000, 5)`;
-    await late.decide({ admit: anAdmitCall(key, instanceId) });
+    await late.decide({ admit: anAdmitInput(key, instanceId) });
     expect(await monthOfOrg(late, key.orgId)).toMatchObject({
       requests: 3,
       chargedTokens: 10,
@@ -249,9 +249,9 @@ describe('what a gateway restores', () => {
   });
 
   it('is refused once the organization serves again, for a gateway that came too late', async () => {
-    const admission = anAdmitCall(key, instanceId);
+    const admission = anAdmitInput(key, instanceId);
     await loseWith([admission]);
-    await one.decide({ admit: anAdmitCall(key, instanceId) });
+    await one.decide({ admit: anAdmitInput(key, instanceId) });
     const late_ = await late.ask({ restore: restoreOf(admission, Date.now()) });
     expect(late_.restore).toEqual({ leaseLost: true });
     expect(await monthOfOrg(late, key.orgId)).toMatchObject({ inFlight: 0 });

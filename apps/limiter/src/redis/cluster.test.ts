@@ -10,7 +10,7 @@ import { callUnary } from '@tidegate/rpc';
 import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestPostgres, testPostgres, testRedisCluster } from '@tidegate/testing';
 import type { Redis } from 'ioredis';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
 import { createRedis } from './connection.ts';
@@ -70,7 +70,7 @@ describe('on a Redis Cluster', () => {
     const instanceId = await beatingInstance(session);
     const outcomes = await Promise.all(
       Array.from({ length: 90 }, (_, i) => {
-        const admit = anAdmitCall(keys[i % MASTERS] as TestKey, instanceId);
+        const admit = anAdmitInput(keys[i % MASTERS] as TestKey, instanceId);
         return session.decide({ admit }).then(({ admitted }) => ({ admit, admitted }));
       }),
     );
@@ -86,20 +86,20 @@ describe('on a Redis Cluster', () => {
     const [key] = (await keyOnEach(1_000)) as [TestKey];
     const session = rig.session(await rig.limiter());
     const instanceId = await beatingInstance(session);
-    await session.decide({ admit: anAdmitCall(key, instanceId) });
+    await session.decide({ admit: anAdmitInput(key, instanceId) });
     let moved = false;
     let asked = 1;
     const asking = (async () => {
       while (!moved) {
         asked++;
-        const { admitted } = await session.decide({ admit: anAdmitCall(key, instanceId) });
+        const { admitted } = await session.decide({ admit: anAdmitInput(key, instanceId) });
         expect(admitted).toBeTruthy();
       }
     })();
     await moveSlot(slotOfOrg(key.orgId), cluster.nodes[0] as ClusterNode, cluster.nodes[1] as ClusterNode);
     moved = true;
     await asking;
-    await session.decide({ admit: anAdmitCall(key, instanceId) });
+    await session.decide({ admit: anAdmitInput(key, instanceId) });
     expect(await monthOfOrg(session, key.orgId)).toMatchObject({ requests: asked + 1, inFlight: asked + 1 });
   });
 
@@ -160,20 +160,20 @@ describe('on a Redis Cluster', () => {
     const told = rig.session(other);
     const instanceId = await beatingInstance(session);
     const beats = keepBeating(session, instanceId);
-    for (const key of keys) await session.decide({ admit: anAdmitCall(key, instanceId) });
+    for (const key of keys) await session.decide({ admit: anAdmitInput(key, instanceId) });
     const [, lost, left] = keys as [TestKey, TestKey, TestKey];
 
     const victim = cluster.nodes[1] as ClusterNode;
     victim.running.kill('SIGKILL');
     await victim.running.exited;
-    const failed = await session.ask({ admit: anAdmitCall(lost, instanceId) });
+    const failed = await session.ask({ admit: anAdmitInput(lost, instanceId) });
     expect(failed.failed).toMatchObject({ reason: expect.stringMatching(/^redis/), notRun: true });
-    expect((await session.decide({ admit: anAdmitCall(left, instanceId) })).admitted).toBeTruthy();
+    expect((await session.decide({ admit: anAdmitInput(left, instanceId) })).admitted).toBeTruthy();
 
-    await eventually(async () => (await session.decide({ admit: anAdmitCall(lost, instanceId) })).admitted);
-    const third = anAdmitCall(lost, instanceId);
+    await eventually(async () => (await session.decide({ admit: anAdmitInput(lost, instanceId) })).admitted);
+    const third = anAdmitInput(lost, instanceId);
     expect((await session.decide({ admit: third })).admitted).toBeTruthy();
-    expect((await session.decide({ admit: anAdmitCall(lost, instanceId) })).rateLimited).toMatchObject({
+    expect((await session.decide({ admit: anAdmitInput(lost, instanceId) })).rateLimited).toMatchObject({
       cause: 'CAUSE_ORG_REQUESTS_AT_ONCE',
     });
     await eventually(async () => {

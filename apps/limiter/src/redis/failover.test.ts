@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { closeDb, type Db } from '@tidegate/db';
 import type { RunningRedisSentinel } from '@tidegate/embedded';
 import { eventually, freePort, type TestPostgres, testPostgres, testRedisSentinel } from '@tidegate/testing';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
 import { createRedis } from './connection.ts';
@@ -43,11 +43,11 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
     const instanceId = await beatingInstance(session);
     const beats = keepBeating(session, instanceId);
     try {
-      const first = anAdmitCall(key, instanceId);
+      const first = anAdmitInput(key, instanceId);
       expect((await session.decide({ admit: first })).admitted).toBeTruthy();
       await replicated(redis.nodes[0].running.url);
       redis.nodes[0].running.kill(signal);
-      expect((await session.ask({ admit: anAdmitCall(key, instanceId) })).failed?.reason).toMatch(/^redis/);
+      expect((await session.ask({ admit: anAdmitInput(key, instanceId) })).failed?.reason).toMatch(/^redis/);
 
       const settled = () => session.ask({ settle: { ...first, answered: true } });
       await eventually(async () => (await settled()).settle);

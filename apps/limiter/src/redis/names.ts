@@ -52,7 +52,7 @@ export class KeyNames {
   orgWindow = (orgId: string): string => `${this.#of(orgId)}window:org`;
   month = (orgId: string, month: string): string => monthKey(this.#prefix, orgId, month);
   open = (orgId: string, instanceId: string): string => `${this.#of(orgId)}open:${instanceId}`;
-  voids = (orgId: string, instanceId: string): string => `${this.#of(orgId)}voids:${instanceId}`;
+  withdrawn = (orgId: string, instanceId: string): string => `${this.#of(orgId)}voids:${instanceId}`;
   outbox = (orgId: string): string => outboxKey(this.#prefix, orgId);
   fenced = (orgId: string): string => `${this.#of(orgId)}fenced`;
 
@@ -61,6 +61,9 @@ export class KeyNames {
 
   bad = (address: string): string => `${this.#prefix}{bad}:${address}`;
 }
+
+/** In place of the open record of a withdrawn admission, as in lua/record.lua. */
+export const WITHDRAWN = 'void';
 
 /** The prefix of the fields named in lua/state.lua. */
 const JOINED = 'in:';

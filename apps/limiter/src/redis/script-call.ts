@@ -21,7 +21,7 @@ export interface WaitingCommand {
   reject(error: LimiterError): void;
 }
 
-interface Caller {
+interface ScriptCaller {
   resolve(reply: ScriptReply): void;
   reject(error: LimiterError): void;
 }
@@ -35,7 +35,7 @@ export class SharedRun implements WaitingCommand {
   readonly script: Script;
   readonly #keys: string[];
   readonly #args: Argument[];
-  readonly #callers: Caller[] = [];
+  readonly #callers: ScriptCaller[] = [];
 
   constructor(script: Script, shared: ScriptInput) {
     this.script = script;
@@ -47,7 +47,7 @@ export class SharedRun implements WaitingCommand {
     return evalshaArgs(this.script, { keys: this.#keys, args: this.#args });
   }
 
-  add(own: ScriptInput, caller: Caller): void {
+  add(own: ScriptInput, caller: ScriptCaller): void {
     this.#keys.push(...own.keys);
     this.#args.push(...own.args);
     this.#callers.push(caller);

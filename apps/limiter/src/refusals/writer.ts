@@ -1,10 +1,10 @@
+import { REFUSAL_REPORT_MAX } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { ReportRefusals__Output } from '@tidegate/rpc';
 import { LimiterError } from '../limiter-error.ts';
 import { checkErrorCode, checkIds } from '../session/ids.ts';
 import { writeRefusals } from './write.ts';
 
-const MAX_COUNTS = 1_000;
 /** Each gateway has at most one report under way. */
 const MAX_WAITING = 200;
 
@@ -42,7 +42,7 @@ export class RefusalWriter {
 function check({ gatewayId, sequence, counts }: ReportRefusals__Output): void {
   checkIds(gatewayId);
   if (sequence < 1) throw new LimiterError('bad_call', 'a report has no number');
-  if (counts.length > MAX_COUNTS) throw new LimiterError('bad_call', 'too many counts in a report');
+  if (counts.length > REFUSAL_REPORT_MAX) throw new LimiterError('bad_call', 'too many counts in a report');
   for (const { orgId, keyId, modelId, code, cause, hourMs, refusals } of counts) {
     checkIds(orgId, keyId);
     checkErrorCode(code);

@@ -33,13 +33,13 @@ describe('a late read of Postgres', () => {
       expiresAtMs: 0,
       modelIds: null,
     };
-    const context = test.contextAt(0);
+    const scriptDeps = test.scriptDepsAt(0);
     const state = () => test.redis.hget(test.names.key(key.orgId, key.keyId), 'state');
-    await seedKey(context, key);
-    await revokeKey(context, key.orgId, key.keyId, key.hash);
+    await seedKey(scriptDeps, key);
+    await revokeKey(scriptDeps, key.orgId, key.keyId, key.hash);
     const kept = [test.names.key(key.orgId, key.keyId), test.names.hash(key.orgId, key.hash.toString('hex'))];
     for (const late of [key, { ...key, revoked: true }]) {
-      await seedKey(context, late);
+      await seedKey(scriptDeps, late);
       expect(await state()).toBe('revoked');
       for (const name of kept) expect(await test.redis.ttl(name)).toBeGreaterThan(86_400);
     }
@@ -55,23 +55,23 @@ describe('a late read of Postgres', () => {
       requestsPerMonth: 2,
       tokensPerMonth: 2,
     };
-    const context = test.contextAt(0);
+    const scriptDeps = test.scriptDepsAt(0);
     const limits = () => test.redis.hmget(test.names.org(org.orgId), 'version', 'rpm', 'in_flight');
-    await putOrg(context, org);
+    await putOrg(scriptDeps, org);
     await test.redis.hset(test.names.org(org.orgId), 'in_flight', 1);
-    await putOrg(context, { ...org, version: 1, requestsPerMinute: 1 });
+    await putOrg(scriptDeps, { ...org, version: 1, requestsPerMinute: 1 });
     expect(await limits()).toEqual(['2', '2', '1']);
-    await putOrg(context, { ...org, version: 3, requestsPerMinute: 3 });
+    await putOrg(scriptDeps, { ...org, version: 3, requestsPerMinute: 3 });
     expect(await limits()).toEqual(['3', '3', '1']);
   });
 
   it('does not reset a month that has reservations', async () => {
     const orgId = newOrgId();
-    const context = test.contextAt(0);
+    const scriptDeps = test.scriptDepsAt(0);
     const name = test.names.month(orgId, '2026-06');
-    await seedMonth(context, orgId, '2026-06', { requests: 5, chargedTokens: 50 });
+    await seedMonth(scriptDeps, orgId, '2026-06', { requests: 5, chargedTokens: 50 });
     await test.redis.hincrby(name, 'requests', 1);
-    await seedMonth(context, orgId, '2026-06', { requests: 5, chargedTokens: 50 });
+    await seedMonth(scriptDeps, orgId, '2026-06', { requests: 5, chargedTokens: 50 });
     expect(await test.redis.hgetall(name)).toEqual({ requests: '6', charged: '50', reserved: '0' });
   });
 });
@@ -85,7 +85,7 @@ describe("a life of an organization's state", () => {
         return reply;
       },
     };
-    const context = { ...test.contextAt(0), store: emptied as unknown as Store };
-    await expect(ensureLifeNames(context, [newOrgId()])).rejects.toThrow(LimiterError);
+    const scriptDeps = { ...test.scriptDepsAt(0), store: emptied as unknown as Store };
+    await expect(ensureLifeNames(scriptDeps, [newOrgId()])).rejects.toThrow(LimiterError);
   });
 });

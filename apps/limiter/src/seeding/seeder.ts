@@ -10,11 +10,11 @@ import { ensureLifeNames, readUnseeded, seedKey, seedMonth, unnameOrg, writeOrg 
 const READS = { maxRunning: 8, maxWaiting: 2_000, timeoutMs: 4_000 } as const;
 const MISSES = { max: 10_000, keepMs: 5_000 } as const;
 const ORGS_PER_QUERY = 500;
-const MAX_ATTEMPTS = 5;
+const MAX_READS = 5;
 
 /** Reads Postgres and seeds Redis where it has nothing yet. All rejections are LimiterError. */
 export class Seeder {
-  readonly #context: ScriptDeps;
+  readonly #scriptDeps: ScriptDeps;
   readonly #db: Db;
   readonly #onStateLost: (orgId: string) => void;
   readonly #reads = new ReadThrough(READS);
@@ -24,8 +24,8 @@ export class Seeder {
    * @param onStateLost called when an organization's state was lost; it has been written again and
    *   is recovering
    */
-  constructor(context: ScriptDeps, db: Db, onStateLost: (orgId: string) => void = () => {}) {
-    this.#context = context;
+  constructor(scriptDeps: ScriptDeps, db: Db, onStateLost: (orgId: string) => void = () => {}) {
+    this.#scriptDeps = scriptDeps;
     this.#db = db;
     this.#onStateLost = onStateLost;
   }
@@ -63,7 +63,7 @@ export class Seeder {
         this.#misses.add(name);
         return null;
       }
-      await seedKey(this.#context, key);
+      await seedKey(this.#scriptDeps, key);
       return key.keyId;
     });
   }
@@ -78,7 +78,7 @@ export class Seeder {
         this.#misses.add(name);
         return false;
       }
-      await seedKey(this.#context, key);
+      await seedKey(this.#scriptDeps, key);
       return true;
     });
   }
@@ -98,14 +98,14 @@ export class Seeder {
    */
   seedMonth(orgId: string, month: string): Promise<void> {
     return this.#reads.read(`month ${orgId} ${month}`, async () => {
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const unseeded = await readUnseeded(this.#context, orgId, month);
+      for (let attempt = 0; attempt < MAX_READS; attempt++) {
+        const unseeded = await readUnseeded(this.#scriptDeps, orgId, month);
         const { settled } = unseeded;
         const totals = await readMonth(this.#db, orgId, month, [...settled.keys()]);
         const unwritten = [...settled].filter(([id]) => !totals.written.has(id));
         const requests = totals.requests + unwritten.length;
         const chargedTokens = unwritten.reduce((sum, [, charged]) => sum + charged, totals.chargedTokens);
-        if (await seedMonth(this.#context, orgId, month, { requests, chargedTokens }, unseeded)) return;
+        if (await seedMonth(this.#scriptDeps, orgId, month, { requests, chargedTokens }, unseeded)) return;
       }
       throw new LimiterError('state', 'a month changes faster than it is read');
     });
@@ -131,25 +131,25 @@ export class Seeder {
    * @returns the organizations whose limits were overwritten
    */
   async putLimitsBack(versions: ReadonlyMap<string, number>): Promise<string[]> {
-    const rows = await readOrgs(this.#db, await ensureLifeNames(this.#context, [...versions.keys()]));
+    const rows = await readOrgs(this.#db, await ensureLifeNames(this.#scriptDeps, [...versions.keys()]));
     const older = rows.filter(({ orgId, version }) => version < (versions.get(orgId) ?? 0));
     const codes = await Promise.all(
-      older.map((row) => writeOrg(this.#context, row, versions.get(row.orgId) ?? null)),
+      older.map((row) => writeOrg(this.#scriptDeps, row, versions.get(row.orgId) ?? null)),
     );
     return older.filter((_, i) => codes[i] === 'written').map(({ orgId }) => orgId);
   }
 
   /** Returns how many of the organizations exist. */
   async #writeOrgs(orgIds: readonly string[]): Promise<number> {
-    const rows = await readOrgs(this.#db, await ensureLifeNames(this.#context, orgIds));
+    const rows = await readOrgs(this.#db, await ensureLifeNames(this.#scriptDeps, orgIds));
     const written = await Promise.all(
-      rows.map(async (row) => ({ ...row, code: await writeOrg(this.#context, row) })),
+      rows.map(async (row) => ({ ...row, code: await writeOrg(this.#scriptDeps, row) })),
     );
     if (written.some(({ code }) => code === 'another_life'))
       throw new LimiterError('state', "an organization's state was lost while it was seeded");
     const known = new Set(rows.map(({ orgId }) => orgId));
     const unknown = orgIds.filter((orgId) => !known.has(orgId));
-    await Promise.all(unknown.map((orgId) => unnameOrg(this.#context, orgId)));
+    await Promise.all(unknown.map((orgId) => unnameOrg(this.#scriptDeps, orgId)));
     for (const { orgId, code } of written) if (code === 'recovering') this.#onStateLost(orgId);
     return rows.length;
   }

@@ -3,7 +3,7 @@ import type { LimiterClock } from '../redis/clock.ts';
 import type { Seeder } from './seeder.ts';
 
 /** Four kinds of state may be missing, and the month may turn. */
-const MAX_ATTEMPTS = 6;
+const MAX_SCRIPT_RUNS = 6;
 
 type Need = 'need_org' | 'need_key' | 'need_join' | 'need_month' | 'month_turned';
 
@@ -48,7 +48,7 @@ export async function untilSeeded<R extends Reply>(
   { orgId, keyId, join }: Subject,
   ask: () => Promise<R>,
 ): Promise<Seeded<R>> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < MAX_SCRIPT_RUNS; attempt++) {
     const reply: Reply = await ask();
     switch (reply.kind as Need) {
       case 'need_org':

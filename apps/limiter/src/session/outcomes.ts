@@ -22,7 +22,7 @@ export function admissionOutcome(decision: Decision): AdmissionOutcome {
       const { nowUs, window } = decision;
       return {
         admitted: {
-          admittedAtMs: Math.floor(nowUs / 1_000),
+          decidedAtMs: Math.floor(nowUs / 1_000),
           window: window
             ? { limit: window.limit, remaining: window.remaining, resetMs: msOf(window.resetUs) }
             : null,

@@ -4,7 +4,7 @@ import { orgTagOf } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import { anAdmitCall } from '../testing/admit-call.ts';
+import { anAdmitInput } from '../testing/admit-input.ts';
 import { changePlan, connectDb, makeKey, makeModel, makeOrg, type TestKey } from '../testing/fixture.ts';
 import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
@@ -49,7 +49,7 @@ describe('a session', () => {
       imagesAllowed: true,
     });
 
-    const admission = anAdmitCall(key, instanceId, { reserve: false });
+    const admission = anAdmitInput(key, instanceId, { reserve: false });
     const admitted = await one.decide({ admit: admission });
     expect(admitted.admitted?.window).toMatchObject({ limit: 5, remaining: 4 });
     expect((await one.decide({ reserve: admission })).admitted).toBeTruthy();
@@ -92,13 +92,13 @@ describe('a session', () => {
   it('ends an admission through another limiter than the one that admitted it', async () => {
     const key = await makeKey(db, await makeOrg(db), { requestsAtOnce: 1 });
     const instanceId = await beatingInstance(one);
-    const first = anAdmitCall(key, instanceId);
+    const first = anAdmitInput(key, instanceId);
     await one.decide({ admit: first });
     await two.ask({ withdraw: first });
-    const second = anAdmitCall(key, instanceId);
+    const second = anAdmitInput(key, instanceId);
     expect((await one.decide({ admit: second })).admitted).toBeTruthy();
     await two.ask({ settle: { ...second, answered: true } });
-    const held = anAdmitCall(key, instanceId, { reserve: false });
+    const held = anAdmitInput(key, instanceId, { reserve: false });
     expect((await one.decide({ admit: held })).admitted).toBeTruthy();
     expect((await two.decide({ reserve: held })).admitted).toBeTruthy();
     await one.ask({ settle: { ...held, errorCode: 'upstream_error' } });
@@ -119,7 +119,7 @@ describe('a session', () => {
       modelIds: [modelId],
       imagesAllowed: false,
     });
-    const admission = anAdmitCall(key, await beatingInstance(one), { hasImages: true });
+    const admission = anAdmitInput(key, await beatingInstance(one), { hasImages: true });
     expect((await one.decide({ admit: admission })).planUpgradeRequired).toEqual({});
   });
 
@@ -127,8 +127,8 @@ describe('a session', () => {
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 3 });
     const instanceId = await beatingInstance(one);
     const replies = await Promise.all([
-      ...Array.from({ length: 5 }, () => one.ask({ admit: anAdmitCall(key, instanceId) })),
-      one.ask({ admit: anAdmitCall({ orgId: 'no good', keyId: 'x' }, instanceId) }),
+      ...Array.from({ length: 5 }, () => one.ask({ admit: anAdmitInput(key, instanceId) })),
+      one.ask({ admit: anAdmitInput({ orgId: 'no good', keyId: 'x' }, instanceId) }),
       one.ask({ authenticate: { orgTag: key.orgTag, keyHash: Buffer.alloc(3) } }),
       one.ask({ authenticate: { orgTag: key.orgTag, keyHash: Buffer.alloc(32) } }),
       one.ask({}),
@@ -160,7 +160,7 @@ describe('caps', () => {
       const instances = await Promise.all([beatingInstance(one), beatingInstance(two)]);
       const outcomes = await Promise.all(
         Array.from({ length: 200 }, (_, i) =>
-          (i % 2 ? one : two).decide({ admit: anAdmitCall(key, instances[i % 2 ? 0 : 1] ?? '') }),
+          (i % 2 ? one : two).decide({ admit: anAdmitInput(key, instances[i % 2 ? 0 : 1] ?? '') }),
         ),
       );
       expect(outcomes.filter((outcome) => outcome.admitted)).toHaveLength(admitted);
@@ -173,7 +173,7 @@ describe('caps', () => {
     const countRequest = { orgId: key.orgId, keyId: key.keyId };
     const instanceId = await beatingInstance(one);
     expect((await one.decide({ countRequest })).admitted?.window).toMatchObject({ limit: 2, remaining: 1 });
-    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     const refused = (await two.decide({ countRequest })).rateLimited;
     expect(refused).toMatchObject({ cause: 'CAUSE_KEY_REQUESTS_PER_MINUTE', limit: 2 });
     expect(refused?.retryAfterMs).toBeGreaterThan(55_000);
@@ -185,19 +185,19 @@ describe('caps', () => {
     const orgId = await makeOrg(db, { requestsAtOnce: 3 });
     const key = await makeKey(db, orgId);
     const instanceId = await beatingInstance(one);
-    const held = Array.from({ length: 3 }, () => anAdmitCall(key, instanceId));
+    const held = Array.from({ length: 3 }, () => anAdmitInput(key, instanceId));
     for (const admit of held) expect((await one.decide({ admit })).admitted).toBeTruthy();
 
     await changePlan(db, orgId, { requestsAtOnce: 1 });
     await callUnary(one.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
     await eventually(() => two.notices.some(({ orgChanged }) => orgChanged?.orgId === orgId));
-    const refusedAt = async () => (await two.decide({ admit: anAdmitCall(key, instanceId) })).rateLimited;
+    const refusedAt = async () => (await two.decide({ admit: anAdmitInput(key, instanceId) })).rateLimited;
     expect(await refusedAt()).toMatchObject({ cause: 'CAUSE_ORG_REQUESTS_AT_ONCE', limit: 1 });
     for (const settle of held.slice(0, 2)) await one.ask({ settle: { ...settle, answered: true } });
     expect(await refusedAt()).toMatchObject({ limit: 1 });
     await changePlan(db, orgId, { requestsAtOnce: 2 });
     await callUnary(two.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
-    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     expect(await refusedAt()).toMatchObject({ limit: 2 });
   });
 
@@ -210,7 +210,7 @@ describe('caps', () => {
     const caller = async (key: TestKey, i: number) => {
       const session = i % 2 ? one : two;
       for (; running; rounds[i] = (rounds[i] ?? 0) + 1) {
-        const admission = anAdmitCall(key, instanceId);
+        const admission = anAdmitInput(key, instanceId);
         const { admitted } = await session.decide({ admit: admission });
         if (!admitted) continue;
         most = Math.max(most, ++held);
@@ -250,13 +250,13 @@ describe('caps', () => {
     const orgId = await makeOrg(db, { tokensPerMonth: 1_500, requestsPerMinute: 1 });
     const key = await makeKey(db, orgId);
     const instanceId = await beatingInstance(one);
-    const spent = anAdmitCall(key, instanceId, { reserve: false, contextTokens: 1_501 });
+    const spent = anAdmitInput(key, instanceId, { reserve: false, contextTokens: 1_501 });
     for (let i = 0; i < 3; i++) {
       expect((await two.decide({ admit: spent })).quotaExceeded?.cause).toBe('CAUSE_TOKENS');
     }
     const none = { requests: 0, chargedTokens: 0, reservedTokens: 0, inFlight: 0 };
     expect(await monthOfOrg(one, orgId)).toMatchObject(none);
-    const fits = anAdmitCall(key, instanceId, { reserve: false, contextTokens: 1_500 });
+    const fits = anAdmitInput(key, instanceId, { reserve: false, contextTokens: 1_500 });
     expect((await two.decide({ admit: fits })).admitted?.window?.remaining).toBe(0);
     expect(await monthOfOrg(one, orgId)).toMatchObject({ ...none, inFlight: 1 });
     // The requests a minute are checked first.
@@ -290,7 +290,7 @@ describe('a withdrawal', () => {
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 1, requestsAtOnce: 1 });
     const instanceId = await beatingInstance(one);
     for (const reserve of [true, false, true]) {
-      const admission = anAdmitCall(key, instanceId, { reserve });
+      const admission = anAdmitInput(key, instanceId, { reserve });
       expect((await one.decide({ admit: admission })).admitted?.window).toMatchObject({ remaining: 0 });
       await one.ask({ withdraw: admission });
       await one.ask({ withdraw: admission });
@@ -301,15 +301,15 @@ describe('a withdrawal', () => {
   it('that overtakes its admission refuses the admission', async () => {
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 1 });
     const instanceId = await beatingInstance(one);
-    const admission = anAdmitCall(key, instanceId);
+    const admission = anAdmitInput(key, instanceId);
     await one.ask({ withdraw: admission });
     expect((await two.decide({ admit: admission })).leaseLost).toEqual({});
-    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
   });
 
   it('of a settled admission changes nothing', async () => {
     const key = await makeKey(db, await makeOrg(db));
-    const admission = anAdmitCall(key, await beatingInstance(one));
+    const admission = anAdmitInput(key, await beatingInstance(one));
     await one.decide({ admit: admission });
     await one.ask({ settle: { ...admission, answered: false, errorCode: 'client_closed' } });
     await one.ask({ withdraw: admission });
@@ -337,11 +337,11 @@ describe('keys', () => {
   it('are refused by every limiter once RevokeKey has answered, and gateways get a notice [state.key.revoked.next]', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(two);
-    expect((await two.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    expect((await two.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     await db.apiKey.update({ where: { id: key.keyId }, data: { revokedAt: new Date() } });
     const { orgId, keyId, hash: keyHash } = key;
     await callUnary(one.client, 'revokeKey', { orgId, keyId, keyHash }, DEADLINE);
-    expect((await two.decide({ admit: anAdmitCall(key, instanceId) })).keyInvalid).toEqual({});
+    expect((await two.decide({ admit: anAdmitInput(key, instanceId) })).keyInvalid).toEqual({});
     expect((await two.decide({ countRequest: { orgId, keyId } })).keyInvalid).toEqual({});
     const { authenticate } = await two.ask({ authenticate: { orgTag: key.orgTag, keyHash } });
     expect(authenticate?.keyInvalid).toEqual({});
@@ -353,7 +353,7 @@ describe('keys', () => {
     const orgId = await makeOrg(db);
     const [revoked, other] = [await makeKey(db, orgId), await makeKey(db, orgId)];
     const admissions = [revoked, revoked, other].map((key) =>
-      anAdmitCall(key, instanceId, { reserve: false }),
+      anAdmitInput(key, instanceId, { reserve: false }),
     );
     for (const admit of admissions) expect((await two.decide({ admit })).admitted).toBeTruthy();
     await callUnary(
@@ -379,7 +379,7 @@ describe('keys', () => {
     const { authenticate } = await two.ask({ authenticate: { orgTag: key.orgTag, keyHash } });
     expect(authenticate?.keyInvalid).toEqual({});
     const instanceId = await beatingInstance(two);
-    expect((await two.decide({ admit: anAdmitCall(key, instanceId) })).keyInvalid).toEqual({});
+    expect((await two.decide({ admit: anAdmitInput(key, instanceId) })).keyInvalid).toEqual({});
   });
 
   it('of a page work until their instant, although their day goes on', async () => {
@@ -403,13 +403,13 @@ describe('keys', () => {
     expect((await before.ask({ authenticate })).authenticate?.principal?.expiresAtMs).toBe(endMs);
     expect((await after.ask({ authenticate })).authenticate?.keyInvalid).toEqual({});
     const instanceId = await beatingInstance(before);
-    const held = anAdmitCall(key, instanceId, { reserve: false });
-    const reserved = anAdmitCall(key, instanceId, { reserve: false });
+    const held = anAdmitInput(key, instanceId, { reserve: false });
+    const reserved = anAdmitInput(key, instanceId, { reserve: false });
     for (const admit of [held, reserved]) expect((await before.decide({ admit })).admitted).toBeTruthy();
     expect((await before.decide({ reserve: reserved })).admitted).toBeTruthy();
     expect((await after.decide({ reserve: held })).keyInvalid).toEqual({});
     expect((await after.decide({ reserve: reserved })).admitted).toBeTruthy();
-    expect((await after.decide({ admit: anAdmitCall(key, instanceId) })).keyInvalid).toEqual({});
+    expect((await after.decide({ admit: anAdmitInput(key, instanceId) })).keyInvalid).toEqual({});
     const { orgId, keyId } = key;
     expect((await after.decide({ countRequest: { orgId, keyId } })).keyInvalid).toEqual({});
   });

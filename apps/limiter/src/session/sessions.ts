@@ -7,10 +7,10 @@ import { Session, type SessionStream } from './session.ts';
 
 const CLOSE_MS = 2_000;
 /** How long gateways have to move to another limiter, where there is one. */
-const LEAVE_MS = 1_000;
+const GATEWAYS_MOVE_MS = 1_000;
 
 export interface SessionsOptions {
-  readonly context: ScriptDeps;
+  readonly scriptDeps: ScriptDeps;
   readonly notices: NoticeHub;
   readonly dispatch: (call: Call__Output) => Promise<ReplyContent>;
   readonly maxOpenCalls: number;
@@ -74,7 +74,7 @@ export class Sessions {
    * first. The server breaks off those that take too long.
    */
   async close(): Promise<void> {
-    if (this.#draining) await this.#emptyWithin(LEAVE_MS);
+    if (this.#draining) await this.#emptyWithin(GATEWAYS_MOVE_MS);
     this.#closing = true;
     this.#unlisten();
     for (const session of this.#sessions) session.end();
@@ -97,7 +97,7 @@ export class Sessions {
 
   async #sendBlocks(sessions: readonly Session[]): Promise<void> {
     try {
-      for (const block of await blockedAddresses(this.#options.context))
+      for (const block of await blockedAddresses(this.#options.scriptDeps))
         for (const session of sessions) session.notify({ addressBlocked: block });
     } catch (error) {
       // The throttle itself is in Redis. An address whose block was not announced is refused with

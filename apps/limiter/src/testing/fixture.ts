@@ -130,8 +130,8 @@ export interface TestStore {
   readonly names: KeyNames;
   /** Runs a command on every server of a cluster, or on the only server. */
   everywhere(command: string, ...args: string[]): Promise<unknown[]>;
-  /** The context for scripts at a limiter time shifted from Redis's clock. */
-  contextAt(offsetMs: number): ScriptDeps;
+  /** The `ScriptDeps` at a limiter time shifted from Redis's clock. */
+  scriptDepsAt(offsetMs: number): ScriptDeps;
 }
 
 /** Gives access to Redis as scripts see it, without a limiter. */
@@ -153,6 +153,6 @@ export async function openStore(redisUrl: string): Promise<TestStore> {
     store,
     names,
     everywhere,
-    contextAt: (ms) => ({ store, names, clock: new LimiterClock(ms) }),
+    scriptDepsAt: (ms) => ({ store, names, clock: new LimiterClock(ms) }),
   };
 }

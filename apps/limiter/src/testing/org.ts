@@ -7,10 +7,10 @@ import { ensureLifeNames, type OrgWritten, writeOrg } from '../seeding/seed.ts';
  * is not the first life, the organization starts as after a loss.
  */
 export async function putOrg(
-  context: ScriptDeps,
+  scriptDeps: ScriptDeps,
   org: Omit<OrgRow, 'life' | 'firstLife'>,
   firstLife = true,
 ): Promise<OrgWritten> {
-  const life = (await ensureLifeNames(context, [org.orgId])).get(org.orgId) ?? '';
-  return writeOrg(context, { ...org, life, firstLife });
+  const life = (await ensureLifeNames(scriptDeps, [org.orgId])).get(org.orgId) ?? '';
+  return writeOrg(scriptDeps, { ...org, life, firstLife });
 }

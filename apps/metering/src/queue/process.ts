@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { Settlement } from '@tidegate/contracts';
 import { parseBatch } from '../settlements/parse.ts';
-import type { Rejected } from '../settlements/writer.ts';
+import type { InvalidSettlement } from '../settlements/writer.ts';
 
-export interface ProcessOptions {
-  readonly write: (settlements: readonly Settlement[]) => Promise<Rejected[]>;
+export interface ProcessJobOptions {
+  readonly write: (settlements: readonly Settlement[]) => Promise<InvalidSettlement[]>;
   /** Passes on committed settlements. Does not wait. */
   readonly confirm: (settlements: readonly Settlement[]) => void;
   /**
    * Queues data as a separate job. If a job with this id exists, even a dead one, it stays as it
    * is.
    */
-  readonly isolate: (data: readonly unknown[], jobId: string) => Promise<void>;
+  readonly queueAlone: (data: readonly unknown[], jobId: string) => Promise<void>;
   /** Redis' clock in Unix milliseconds. Settlements are dated by it. */
   readonly redisNowMs: () => Promise<number>;
 }
@@ -22,11 +22,12 @@ export interface BatchJob {
 }
 
 /** No retry can help this job. It becomes a dead letter at once. */
-export class PoisonError extends Error {
-  override readonly name = 'PoisonError';
+export class InvalidSettlementError extends Error {
+  override readonly name = 'InvalidSettlementError';
 }
 
-const POISON_ID = /^poison-/;
+/** Dead letters of earlier releases have it, too. */
+const INVALID_JOB_ID = /^poison-/;
 
 /**
  * Processes one job: writes and confirms the valid settlements. Each settlement that can never be
@@ -34,23 +35,23 @@ const POISON_ID = /^poison-/;
  * does not keep the batch's id among the dead letters, where the outbox sweep would take later
  * settlements of that id for queued.
  *
- * @throws PoisonError for a separate job that is still invalid; any other error means that the job
- * must be tried again
+ * @throws InvalidSettlementError for a separate job that is still invalid; any other error means
+ * that the job must be tried again
  */
-export async function processJob(options: ProcessOptions, job: BatchJob): Promise<void> {
-  const { settlements, poison } = parseBatch(job.data, await options.redisNowMs());
-  const rejected = settlements.length > 0 ? await options.write(settlements) : [];
-  const refused = new Set<unknown>(rejected.map(({ data }) => data));
-  options.confirm(settlements.filter((settlement) => !refused.has(settlement)));
-  const bad = [...poison, ...rejected];
-  const [first] = bad;
+export async function processJob(options: ProcessJobOptions, job: BatchJob): Promise<void> {
+  const { settlements, invalid: malformed } = parseBatch(job.data, await options.redisNowMs());
+  const refused = settlements.length > 0 ? await options.write(settlements) : [];
+  const refusedData = new Set<unknown>(refused.map(({ data }) => data));
+  options.confirm(settlements.filter((settlement) => !refusedData.has(settlement)));
+  const invalid = [...malformed, ...refused];
+  const [first] = invalid;
   if (!first) return;
-  if (job.id !== undefined && POISON_ID.test(job.id)) throw new PoisonError(first.reason);
-  for (const { data } of bad) await options.isolate([data], poisonId(data));
+  if (job.id !== undefined && INVALID_JOB_ID.test(job.id)) throw new InvalidSettlementError(first.reason);
+  for (const { data } of invalid) await options.queueAlone([data], invalidJobId(data));
 }
 
 /** The same data always gets the same id, so it is at most one dead letter. */
-function poisonId(data: unknown): string {
+function invalidJobId(data: unknown): string {
   const hash = createHash('sha256').update(JSON.stringify(data) ?? '');
   return `poison-${hash.digest('hex').slice(0, 32)}`;
 }

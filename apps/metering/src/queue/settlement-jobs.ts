@@ -8,7 +8,7 @@ import { openQueue } from '@tidegate/redis';
 
 export interface SettlementJobs {
   /** Queues settlements as a job of their own. */
-  isolate(settlements: readonly unknown[], jobId: string): Promise<void>;
+  queueAlone(settlements: readonly unknown[], jobId: string): Promise<void>;
   /** The number of jobs by state. */
   counts(): Promise<Record<string, number>>;
   /** How long the next job has been waiting, in seconds. 0: none is. */
@@ -29,7 +29,7 @@ export function openSettlementJobs(options: {
     onError: options.onError,
   });
   return {
-    async isolate(settlements, jobId) {
+    async queueAlone(settlements, jobId) {
       await queue.use((jobs) =>
         jobs.add(SETTLEMENT_JOB, { settlements }, { ...SETTLEMENT_JOB_OPTIONS, jobId }),
       );

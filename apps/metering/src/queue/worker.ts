@@ -9,7 +9,7 @@ import { createRedisClient } from '@tidegate/redis';
 import type { Logger } from '@tidegate/runtime';
 import { UnrecoverableError, Worker } from 'bullmq';
 import type { MeteringMetrics } from '../metrics.ts';
-import { type BatchJob, PoisonError } from './process.ts';
+import { type BatchJob, InvalidSettlementError } from './process.ts';
 
 /** A worker that dies keeps its jobs this long. Then another worker gets them. */
 const LOCK_MS = 10_000;
@@ -108,7 +108,7 @@ async function attempt(process: WorkerOptions['process'], job: BatchJob): Promis
   try {
     await process(job);
   } catch (error) {
-    throw error instanceof PoisonError ? new UnrecoverableError(error.message) : error;
+    throw error instanceof InvalidSettlementError ? new UnrecoverableError(error.message) : error;
   }
 }
 

@@ -6,7 +6,7 @@ const NOW_MS = Date.UTC(2026, 10, 21, 13);
 const FIRST_KEPT_MS = Date.UTC(2026, 9, 17);
 
 const parse = (item: unknown, nowMs = NOW_MS) => parseBatch({ settlements: [item] }, nowMs);
-const reasonOf = (fields: object) => parse({ ...settlement(), ...fields }).poison[0]?.reason ?? null;
+const reasonOf = (fields: object) => parse({ ...settlement(), ...fields }).invalid[0]?.reason ?? null;
 
 describe('a batch', () => {
   it.each([
@@ -21,7 +21,7 @@ describe('a batch', () => {
     const item = { ...settlement(), ...fields };
     expect(parse(item)).toEqual({
       settlements: [{ ...item, firstChunkMs: item.firstChunkMs ?? null }],
-      poison: [],
+      invalid: [],
     });
   });
 
@@ -43,9 +43,9 @@ describe('a batch', () => {
 
   it('takes the valid settlements beside invalid ones', () => {
     const valid = settlement();
-    const { settlements, poison } = parseBatch({ settlements: [{}, valid, null] }, NOW_MS);
+    const { settlements, invalid } = parseBatch({ settlements: [{}, valid, null] }, NOW_MS);
     expect(settlements).toEqual([valid]);
-    expect(poison.map(({ data }) => data)).toEqual([{}, null]);
+    expect(invalid.map(({ data }) => data)).toEqual([{}, null]);
   });
 
   it.each([[null], [7], [{}], [{ settlements: 'none' }], [{ settlements: { length: 1 } }]])(
@@ -53,7 +53,7 @@ describe('a batch', () => {
     (data) => {
       expect(parseBatch(data, NOW_MS)).toEqual({
         settlements: [],
-        poison: [{ data, reason: 'not a batch of settlements' }],
+        invalid: [{ data, reason: 'not a batch of settlements' }],
       });
     },
   );

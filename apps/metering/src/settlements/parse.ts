@@ -36,7 +36,7 @@ const settlementSchema = z
 export interface ParsedBatch {
   readonly settlements: Settlement[];
   /** Settlements that no retry can write. */
-  readonly poison: { readonly data: unknown; readonly reason: string }[];
+  readonly invalid: { readonly data: unknown; readonly reason: string }[];
 }
 
 /** The first day whose rows are kept, YYYY-MM-DD. */
@@ -49,14 +49,14 @@ export const firstKeptDay = (nowMs: number): string => dayOf(nowMs - KEPT_DAYS.r
 export function parseBatch(data: unknown, nowMs: number): ParsedBatch {
   const list = (data as { settlements?: unknown } | null)?.settlements;
   if (!Array.isArray(list))
-    return { settlements: [], poison: [{ data, reason: 'not a batch of settlements' }] };
-  const parsed: ParsedBatch = { settlements: [], poison: [] };
+    return { settlements: [], invalid: [{ data, reason: 'not a batch of settlements' }] };
+  const parsed: ParsedBatch = { settlements: [], invalid: [] };
   const firstDay = firstKeptDay(nowMs);
   for (const item of list) {
     const result = settlementSchema.safeParse(item);
-    if (!result.success) parsed.poison.push({ data: item, reason: reasonOf(result.error) });
+    if (!result.success) parsed.invalid.push({ data: item, reason: reasonOf(result.error) });
     else if (dayOf(result.data.admittedAtMs) < firstDay) {
-      parsed.poison.push({ data: item, reason: `admitted more than ${KEPT_DAYS.requests} days ago` });
+      parsed.invalid.push({ data: item, reason: `admitted more than ${KEPT_DAYS.requests} days ago` });
     } else parsed.settlements.push(result.data);
   }
   return parsed;

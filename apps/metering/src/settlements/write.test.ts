@@ -118,11 +118,11 @@ describe('writing', () => {
   it('keeps when the first chunk came, and takes settlements that do not say', async () => {
     const streamed = settlement({ streamed: true, firstChunkMs: 42 });
     const { firstChunkMs: _, ...older } = settlement();
-    const { settlements, poison } = parseBatch(
+    const { settlements, invalid } = parseBatch(
       { settlements: [streamed, older] },
       Date.UTC(2026, 10, 21, 13),
     );
-    expect(poison).toEqual([]);
+    expect(invalid).toEqual([]);
     expect(await write(settlements)).toBe(2);
     const rows = await db.request.findMany({ select: { reservationId: true, firstChunkMs: true } });
     const kept = new Map(rows.map((row) => [row.reservationId, row.firstChunkMs]));

@@ -10,14 +10,14 @@ export interface WriterOptions {
   readonly monotonicMs: () => number;
 }
 
-export interface Rejected {
+export interface InvalidSettlement {
   readonly data: Settlement;
   readonly reason: string;
 }
 
 interface WaitingBatch {
   readonly settlements: readonly Settlement[];
-  readonly resolve: (rejected: Rejected[]) => void;
+  readonly resolve: (invalid: InvalidSettlement[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -39,7 +39,7 @@ export class SettlementWriter {
    * Resolves when the settlements are committed, to those that Postgres can never take. Rejects
    * when it is not known that any was written. It is safe to write them again.
    */
-  write(settlements: readonly Settlement[]): Promise<Rejected[]> {
+  write(settlements: readonly Settlement[]): Promise<InvalidSettlement[]> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ settlements, resolve, reject });
       if (!this.#running) void this.#run();
@@ -68,10 +68,10 @@ export class SettlementWriter {
 
   async #writeGroup(group: readonly WaitingBatch[]): Promise<void> {
     try {
-      const rejected = await this.#commit(group.flatMap(({ settlements }) => settlements));
-      const bad = new Map(rejected.map((entry) => [entry.data, entry]));
+      const invalid = await this.#commit(group.flatMap(({ settlements }) => settlements));
+      const byData = new Map(invalid.map((one) => [one.data, one]));
       for (const { settlements, resolve } of group) {
-        resolve(settlements.flatMap((settlement) => bad.get(settlement) ?? []));
+        resolve(settlements.flatMap((settlement) => byData.get(settlement) ?? []));
       }
     } catch (error) {
       for (const { reject } of group) reject(error);
@@ -82,7 +82,7 @@ export class SettlementWriter {
    * Splits what Postgres refuses in halves, until only the refused settlements are left. Commits
    * the others.
    */
-  async #commit(settlements: readonly Settlement[]): Promise<Rejected[]> {
+  async #commit(settlements: readonly Settlement[]): Promise<InvalidSettlement[]> {
     const { commit, onCommit, monotonicMs } = this.#options;
     const startedMs = monotonicMs();
     try {

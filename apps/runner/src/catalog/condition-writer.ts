@@ -1,4 +1,4 @@
-import type { Logger } from '@tidegate/runtime';
+import { type Logger, within } from '@tidegate/runtime';
 import type { PersistedCondition } from './spec.ts';
 import type { ModelStore } from './store.ts';
 
@@ -33,13 +33,8 @@ export class ConditionWriter {
    */
   async flush(timeoutMs: number): Promise<boolean> {
     if (!this.#working) return true;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs, false);
-    });
-    const written = await Promise.race([this.#working.then(() => !this.#closed), late]);
-    clearTimeout(timer);
-    return written;
+    const written = this.#working.then(() => !this.#closed);
+    return within(written, timeoutMs, false);
   }
 
   /** Writes what is waiting, for at most `timeoutMs`. Then it writes nothing more. */

@@ -1,5 +1,5 @@
 import type { Db } from '@tidegate/db';
-import type { Logger } from '@tidegate/runtime';
+import { type Logger, within } from '@tidegate/runtime';
 import { pause } from '../pause.ts';
 import {
   type Candidate,
@@ -124,11 +124,9 @@ class HeldLead implements Lead {
     const { db, candidate } = this.#options;
     this.#end();
     if (this.lost.aborted) return;
-    const silent = new AbortController();
     // A renewal that is under way must not come after the end.
     const ended = this.#renewed.then(() => endLease(db, candidate.pool, this.#epoch)).catch(() => {});
-    await Promise.race([ended, pause(RELEASE_MS, silent.signal)]);
-    silent.abort();
+    await within(ended, RELEASE_MS, undefined);
   }
 
   async #renewUntilOver(): Promise<void> {

@@ -24,7 +24,7 @@ export interface OpenInvitation {
   readonly hasAccount: boolean;
 }
 
-const VOID = 'This invitation has been used, was withdrawn or has expired: ask an owner for a new one.';
+const NOT_OPEN = 'This invitation has been used, was withdrawn or has expired: ask an owner for a new one.';
 const tokenField = reference('Token');
 const openInput = z.object({ token: tokenField });
 export type OpenInvitationInput = z.input<typeof openInput>;
@@ -41,9 +41,9 @@ export async function openInvitation(
     where: { tokenHash: hashOfToken(parsed.value.token), expiresAt: { gt: new Date(deps.now()) } },
     include: { org: { select: { slug: true, name: true } } },
   });
-  if (!row) return refuse('not_found', VOID, 'token');
+  if (!row) return refuse('not_found', NOT_OPEN, 'token');
   const { orgId, org, email, role, invitedBy } = row;
-  if (!(await whoMayInvite(deps.db, orgId)).has(invitedBy)) return refuse('not_found', VOID, 'token');
+  if (!(await whoMayInvite(deps.db, orgId)).has(invitedBy)) return refuse('not_found', NOT_OPEN, 'token');
   const account = await deps.db.user.findUnique({ where: { email }, select: { id: true } });
   return ok({ org, email, role, invitedBy, hasAccount: account !== null });
 }
@@ -78,11 +78,11 @@ export async function acceptInvitation(
   return deps.db
     .$transaction(async (tx): Promise<Result<{ email: string; org: string }>> => {
       const taken = await takeInvitation(tx, deps.now(), token);
-      if (!taken) return refuse('not_found', VOID, 'token');
+      if (!taken) return refuse('not_found', NOT_OPEN, 'token');
       const { orgId, email, role, slug } = taken;
       const user = await accountFor(tx, deps.now(), actor, email, newAccount?.value);
       // A refusal must leave the invitation open.
-      if (!user.ok) throw new Refused(user);
+      if (!user.ok) throw new RefusedInvitation(user);
       const userId = user.value;
       const { count } = await tx.member.createMany({
         data: [{ orgId, userId, role, createdAt: new Date(deps.now()) }],
@@ -97,13 +97,13 @@ export async function acceptInvitation(
       return ok({ email, org: slug });
     })
     .catch((error) => {
-      if (error instanceof Refused) return error.refusal;
+      if (error instanceof RefusedInvitation) return error.refusal;
       throw error;
     });
 }
 
 /** Carries a refusal out of a transaction that must be rolled back. */
-class Refused extends Error {
+class RefusedInvitation extends Error {
   readonly refusal: Result<never>;
   constructor(refusal: Result<never>) {
     super('refused');

@@ -95,7 +95,7 @@ describe('an invitation', () => {
     expect(value(await fixture.control.listInvitations(OPERATOR, { org }))).toEqual([]);
   });
 
-  it('is void once withdrawn, or replaced by another for the same e-mail', async () => {
+  it('ends once withdrawn, or replaced by another for the same e-mail', async () => {
     const org = await fixture.org('Void');
     const first = await invite(org, 'ada@void.example');
     const second = await invite(org, 'ada@void.example', 'owner');
@@ -152,7 +152,7 @@ describe('an invitation', () => {
       (org: string, { email }: Member) =>
         fixture.control.setMemberRole(OPERATOR, { org, email, role: 'member' as const }),
     ],
-  ])('is void once the owner who made it is %s, and the audit trail says so', async (how, leave) => {
+  ])('ends once the owner who made it is %s, and the audit trail says so', async (how, leave) => {
     const org = await fixture.org(`Inviter ${how}`);
     await fixture.user(org, 'owner');
     const [leaving, staying] = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
@@ -176,7 +176,7 @@ describe('an invitation', () => {
     );
   });
 
-  it('is void once its e-mail is added as a member, so that no removed member comes back by it', async () => {
+  it('ends once its e-mail is added as a member, so that no removed member comes back by it', async () => {
     const org = await fixture.org('Added meanwhile');
     const member = await fixture.user(await fixture.org('Added from elsewhere'), 'viewer');
     const { email } = member;
@@ -196,7 +196,7 @@ describe('an invitation', () => {
   it.each<[string, (org: string, member: Member) => Promise<unknown>]>([
     ['removed', (org, { email }) => fixture.control.removeMember(OPERATOR, { org, email })],
     ['gone', (org, member) => fixture.control.leaveOrg(member, { org })],
-  ])('is void once the member that it names is %s', async (how, leave) => {
+  ])('ends once the member that it names is %s', async (how, leave) => {
     const org = await fixture.org(`Invited and ${how}`);
     const member = await fixture.user(await fixture.org(`${how} from elsewhere`), 'viewer');
     const { token } = await invite(org, member.email, 'owner');

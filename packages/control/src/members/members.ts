@@ -70,10 +70,10 @@ export async function addMember(
       skipDuplicates: true,
     });
     if (count === 0) return refuse('conflict', `${email} is already a member.`, 'email');
-    const voided = await voidInvitations(tx, orgId, { email });
+    const withdrawn = await withdrawInvitations(tx, orgId, { email });
     await audit(tx, actor, deps.now(), [
       { orgId, action: 'member.add', target: userId, details: { email, role } },
-      ...voided,
+      ...withdrawn,
     ]);
     const member = { userId, email, name, role, since: at.toISOString() };
     const added = { ...member, existed, accountSince: createdAt.toISOString() };
@@ -113,7 +113,9 @@ export async function listMembers(
 
 export type SetMemberRoleInput = z.input<typeof memberInput>;
 
-/** Changes a member's role. The last owner stays owner. A demotion voids an owner's invitations. */
+/**
+ * Changes a member's role. The last owner stays owner. A demotion withdraws an owner's invitations.
+ */
 export async function setMemberRole(
   deps: ControlDeps,
   actor: Actor,
@@ -137,7 +139,7 @@ const removeInput = z.object({ org: orgField, email: emailField });
 export type RemoveMemberInput = z.input<typeof removeInput>;
 
 /**
- * Removes someone from an organization, and voids invitations by them and of them. The account
+ * Removes someone from an organization, and withdraws invitations by them and of them. The account
  * stays. The last owner cannot be removed.
  */
 export async function removeMember(
@@ -213,20 +215,20 @@ async function changeMember(
     }
     const { userId, createdAt, user } = member;
     const { role = member.role } = await apply(tx, { orgId_userId: { orgId, userId } });
-    const voided = [
-      ...(change.losesOwner ? await voidInvitations(tx, orgId, { invitedBy: email }) : []),
-      ...(change.losesMember ? await voidInvitations(tx, orgId, { email }) : []),
+    const withdrawn = [
+      ...(change.losesOwner ? await withdrawInvitations(tx, orgId, { invitedBy: email }) : []),
+      ...(change.losesMember ? await withdrawInvitations(tx, orgId, { email }) : []),
     ];
     await audit(tx, actor, deps.now(), [
       { orgId, action: change.action, target: userId, details: { email, role } },
-      ...voided,
+      ...withdrawn,
     ]);
     return ok({ userId, email, name: user.name, role, since: createdAt.toISOString() });
   });
 }
 
 /** Deletes open invitations by someone or of someone. Returns audit entries. */
-async function voidInvitations(
+async function withdrawInvitations(
   tx: Tx,
   orgId: string,
   which: { readonly invitedBy: string } | { readonly email: string },

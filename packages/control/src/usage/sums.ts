@@ -1,7 +1,7 @@
 import { toNumber } from '../numbers.ts';
 import { type Sql, sql } from '../sql.ts';
 
-export interface Counts {
+export interface UsageCounts {
   readonly requests: number;
   /** Requests that did not end with a complete answer. */
   readonly errors: number;
@@ -72,7 +72,7 @@ export const plus = (a: Sums, b: Sums): Sums => ({
   timed: a.timed + b.timed,
 });
 
-export const countsOf = (sums: Sums): Counts => ({
+export const countsOf = (sums: Sums): UsageCounts => ({
   requests: sums.requests,
   errors: sums.errors,
   promptTokens: sums.prompt,

@@ -7,7 +7,7 @@ import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result } from '../result.ts';
 import { isStep, lastDays, lastHours, onlyStep, type Period } from './period.ts';
 import { type Histograms, readSteps, readTimes, readUsage, type StepUsage } from './read.ts';
-import { type Counts, countsOf, NOTHING, plus } from './sums.ts';
+import { countsOf, NOTHING, plus, type UsageCounts } from './sums.ts';
 import {
   allTimes,
   modelsOf,
@@ -76,14 +76,14 @@ export interface UsageMonth {
   readonly live: boolean;
 }
 
-export interface UsageDayView extends Counts {
+export interface UsageDayView extends UsageCounts {
   /** The UTC day of admission, YYYY-MM-DD. */
   readonly day: string;
   /** `requests` minus `errors`. */
   readonly answered: number;
 }
 
-export interface UsageHourView extends Counts {
+export interface UsageHourView extends UsageCounts {
   /** The first instant of the hour of admission. ISO 8601. */
   readonly hour: string;
   /** `requests` minus `errors`. */
@@ -91,7 +91,7 @@ export interface UsageHourView extends Counts {
 }
 
 export interface UsageView {
-  readonly totals: Counts & TimePercentiles;
+  readonly totals: UsageCounts & TimePercentiles;
   /** Each UTC day of the window, oldest first, including days without requests. Or else hours. */
   readonly days: readonly UsageDayView[];
   /** The same by hour. Empty unless hours were asked for. */

@@ -1,7 +1,7 @@
 import { keyNameOf } from '../keys/of-key.ts';
 import { percentilesOf, together } from './histogram.ts';
 import type { Histograms, ModelUsage, PairUsage } from './read.ts';
-import { type Counts, countsOf } from './sums.ts';
+import { countsOf, type UsageCounts } from './sums.ts';
 
 /** Estimates from histograms, within 5 %. Null: no time is known, or not by key. */
 export interface TimePercentiles {
@@ -12,21 +12,21 @@ export interface TimePercentiles {
   readonly firstChunkP95Ms: number | null;
 }
 
-export interface UsageStepView extends Counts {
+export interface UsageStepView extends UsageCounts {
   /** The UTC day of admission, YYYY-MM-DD, or the first instant of the hour, ISO 8601. */
   readonly step: string;
   /** `requests` minus `errors`. */
   readonly answered: number;
 }
 
-export interface UsageModelView extends Counts, TimePercentiles {
+export interface UsageModelView extends UsageCounts, TimePercentiles {
   readonly modelId: string;
   readonly model: string;
   /** The model is no longer published. */
   readonly modelDeleted: boolean;
 }
 
-export interface UsageRowView extends Counts {
+export interface UsageRowView extends UsageCounts {
   readonly keyId: string;
   /** The key's name, or `A deleted key`. Keys of pages are one: `Try it`. */
   readonly key: string;

@@ -1,4 +1,4 @@
-import { type Peer, parseTarget, peerAt, type ResolvePeers, resolveAll, type Target } from './target.ts';
+import { type Peer, type PeerTarget, parseTarget, peerAt, type ResolvePeers, resolveAll } from './target.ts';
 
 /** More addresses of one host are ignored. */
 const MAX_A_HOST = 256;
@@ -18,7 +18,7 @@ export interface PeersOptions {
   readonly nowMs: () => number;
 }
 
-interface Known {
+interface KnownPeer {
   readonly peer: Peer;
   /** Random. This process prefers the peer with the greatest one. */
   readonly weight: number;
@@ -37,9 +37,9 @@ interface Known {
  */
 export class Peers {
   readonly #options: PeersOptions;
-  readonly #targets: readonly Target[];
+  readonly #targets: readonly PeerTarget[];
   readonly #resolve: ResolvePeers;
-  #known = new Map<string, Known>();
+  #known = new Map<string, KnownPeer>();
   /** What DNS last said, by host. */
   readonly #found = new Map<string, readonly string[]>();
   readonly #lookups = new Map<string, Promise<void>>();
@@ -55,7 +55,7 @@ export class Peers {
   /** The preferred one first, those to avoid last. Empty until a host name has been looked up. */
   ranked(): Peer[] {
     const nowMs = this.#options.nowMs();
-    const avoided = ({ avoidUntilMs }: Known) => (avoidUntilMs > nowMs ? avoidUntilMs : 0);
+    const avoided = ({ avoidUntilMs }: KnownPeer) => (avoidUntilMs > nowMs ? avoidUntilMs : 0);
     return [...this.#known.values()]
       .sort((a, b) => avoided(a) - avoided(b) || b.weight - a.weight)
       .map(({ peer }) => peer);
@@ -128,7 +128,7 @@ export class Peers {
       }
   }
 
-  #peersOf(target: Target): readonly Peer[] {
+  #peersOf(target: PeerTarget): readonly Peer[] {
     if ('peer' in target) return [target.peer];
     const { host, port } = target;
     return (this.#found.get(host) ?? []).map((ip) => peerAt(ip, host, port));

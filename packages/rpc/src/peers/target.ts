@@ -17,12 +17,12 @@ export const resolveAll: ResolvePeers = async (host) =>
   (await lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address);
 
 /** One configured address: a host name to look up, or a peer as it is. */
-export type Target = { readonly host: string; readonly port: string } | { readonly peer: Peer };
+export type PeerTarget = { readonly host: string; readonly port: string } | { readonly peer: Peer };
 
 const HOST_AND_PORT = /^(?:dns:(?:\/\/\/)?)?([^\s:/[\]]+):(\d{1,5})$/;
 
 /** Forms that only gRPC knows, and IP addresses, are peers as they are. */
-export function parseTarget(address: string): Target {
+export function parseTarget(address: string): PeerTarget {
   const [, host, port] = HOST_AND_PORT.exec(address) ?? [];
   if (host === undefined || port === undefined || isIP(host) !== 0)
     return { peer: { address, serverName: null } };

@@ -4,7 +4,7 @@ import { createLimiterClient, Peers } from '@tidegate/rpc';
 import { eventually } from '@tidegate/testing';
 import { INTERNAL_ERROR, PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
 import { admitted, FakeLimiter } from '../testing/fake-limiter.ts';
-import { type AdmissionRef, Limiter, type LimiterOptions } from './limiter.ts';
+import { type AdmissionHandle, RemoteLimiter, type RemoteLimiterOptions } from './remote-limiter.ts';
 
 const silent = { warn: () => {}, info: () => {} };
 const admission = {
@@ -37,10 +37,10 @@ const PATIENT = { callTimeoutMs: 60_000, heartbeatMs: 60_000 };
 const peersAt = (...addresses: string[]) =>
   new Peers({ addresses, random: () => 0, nowMs: () => performance.now() });
 
-async function start(change: Partial<LimiterOptions> = {}, server?: FakeLimiter) {
+async function start(change: Partial<RemoteLimiterOptions> = {}, server?: FakeLimiter) {
   const fake = server ?? (await new FakeLimiter().start());
   const told = { down: 0, lost: [] as string[], notices: [] as Notice__Output[] };
-  const limiter = new Limiter({
+  const limiter = new RemoteLimiter({
     peers: peersAt(fake.address),
     connect: (peer) => createLimiterClient(peer),
     random: () => 0,
@@ -76,7 +76,7 @@ describe('the session', () => {
   it('sends a heartbeat before the first call of an idle gateway, in the same message', async () => {
     const { limiter, fake } = await start(PATIENT);
     fake.messages.length = 0;
-    await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
+    await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
     expect(fake.calls.map(({ call }) => call)).toEqual(['heartbeat', 'heartbeat', 'admit']);
     expect(fake.messages[0]).toBe(2);
   });
@@ -84,14 +84,16 @@ describe('the session', () => {
   it('sends all calls of one event-loop turn as one message, and matches the replies', async () => {
     const { limiter, fake } = await start(PATIENT);
     // At rest, the first call would also send a heartbeat.
-    limiter.admissionRef('org_1', 'first');
+    limiter.admissionHandle('org_1', 'first');
     await eventually(() => fake.of('heartbeat').length === 2);
     fake.messages.length = 0;
     fake.answers.admit = ({ admit }) => ({
       admission: admit?.admissionId === 'a7' ? { planUpgradeRequired: {} } : admitted,
     });
     const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => limiter.admit(limiter.admissionRef('org_1', `a${i}`), admission)),
+      Array.from({ length: 100 }, (_, i) =>
+        limiter.admit(limiter.admissionHandle('org_1', `a${i}`), admission),
+      ),
     );
     // On a slow machine, a heartbeat that probes the limiter may follow.
     expect(fake.messages[0]).toBe(100);
@@ -101,13 +103,13 @@ describe('the session', () => {
   it('fails open calls at once when it breaks, then reconnects and withdraws admissions of unknown outcome', async () => {
     const { limiter, fake, told } = await start({ callTimeoutMs: 60_000, heartbeatMs: 60_000 });
     fake.answers.admit = () => undefined;
-    const open = limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
+    const open = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
     await eventually(() => fake.of('admit').length === 1);
     fake.stop();
     expect(await open).toBe(INTERNAL_ERROR);
     expect(told.down).toBe(1);
     expect(limiter.ready).toBe(false);
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'a2'), admission)).toBe(INTERNAL_ERROR);
+    expect(await limiter.admit(limiter.admissionHandle('org_1', 'a2'), admission)).toBe(INTERNAL_ERROR);
     await fake.start();
     await eventually(() => limiter.ready && limiter.unacknowledged === 0);
     expect(fake.of('withdraw').map(({ withdraw }) => withdraw?.admissionId)).toEqual(['a1']);
@@ -121,7 +123,7 @@ describe('the session', () => {
       stoodStillMs = 20_000;
       return { admission: admitted };
     };
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
+    expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
     await eventually(() => fake.of('withdraw').length === 1);
   });
 
@@ -146,16 +148,16 @@ describe('the session', () => {
       new Promise((resolve) => {
         reply = () => resolve({ admission: admitted });
       });
-    const open = limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
+    const open = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
     await eventually(() => first.of('admit').length === 1);
     first.notify({ draining: {} });
     let calls = 0;
     await eventually(async () => {
-      const ref = limiter.admissionRef('org_1', `b${calls++}`);
+      const handle = limiter.admissionHandle('org_1', `b${calls++}`);
       if (second.sessions === 0) return false;
       const counted = limiter.countRequest('org_1', 'key_1');
       expect(await counted).toEqual(admitted.admitted);
-      await limiter.withdraw(ref);
+      await limiter.withdraw(handle);
       return second.of('countRequest').length > 0;
     });
     expect(first.sessions).toBe(1);
@@ -190,7 +192,7 @@ describe('the session', () => {
       random: () => preferences.shift() ?? 0,
       nowMs: () => performance.now(),
     });
-    const connect: LimiterOptions['connect'] = ({ address }) =>
+    const connect: RemoteLimiterOptions['connect'] = ({ address }) =>
       createLimiterClient(address === `127.0.0.3:${port}` ? second.address : first.address);
     const { limiter, told } = await start({ peers, connect }, first);
     expect(first.accepted).toBe(1);
@@ -235,7 +237,7 @@ describe('the session', () => {
     const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 100 }, first);
     running.push(second);
     for (const kind of ['heartbeat', 'admit'] as const) first.answers[kind] = () => undefined;
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
+    expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
     expect(told.down).toBe(1);
     await eventually(() => limiter.ready && second.sessions === 1);
     // Anything the first limiter may have admitted is taken back through the second.
@@ -245,12 +247,12 @@ describe('the session', () => {
   it('is kept while its limiter answers other calls, however long a single call takes', async () => {
     const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 200 });
     fake.answers.admit = () => undefined;
-    const slow = limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
+    const slow = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
     const asked = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > asked + 10);
     expect(told.down).toBe(0);
     fake.answers.admit = () => ({ admission: admitted });
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'a2'), admission)).toEqual(admitted.admitted);
+    expect(await limiter.admit(limiter.admissionHandle('org_1', 'a2'), admission)).toEqual(admitted.admitted);
     limiter.stop();
     expect(await slow).toBe(INTERNAL_ERROR);
   });
@@ -259,7 +261,7 @@ describe('the session', () => {
     const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 100, maxOpenCalls: 1_000 });
     fake.delayMs = 300;
     const admissions = Array.from({ length: 400 }, (_, i) =>
-      limiter.admit(limiter.admissionRef('org_1', `a${i}`), admission),
+      limiter.admit(limiter.admissionHandle('org_1', `a${i}`), admission),
     );
     for (const answer of await Promise.all(admissions)) expect(answer).toEqual(admitted.admitted);
     expect(told.down).toBe(0);
@@ -270,7 +272,7 @@ describe('the session', () => {
     const { heartbeat } = fake.answers;
     fake.answers.admit = () => undefined;
     fake.answers.heartbeat = () => ({ failed: { reason: 'Redis is unavailable' } });
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
+    expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
     expect(told.down).toBe(1);
     fake.answers.heartbeat = heartbeat;
     await eventually(() => limiter.ready);
@@ -313,7 +315,7 @@ describe('the session', () => {
 const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => restore);
 
 /** What of it the limiter gets. */
-const sent = ({ orgId, instanceId, admissionId }: AdmissionRef) => ({ orgId, instanceId, admissionId });
+const sent = ({ orgId, instanceId, admissionId }: AdmissionHandle) => ({ orgId, instanceId, admissionId });
 
 describe('state that the limiter has lost', () => {
   const forgottenOnce = (fake: FakeLimiter) => {
@@ -324,7 +326,7 @@ describe('state that the limiter has lost', () => {
   it('is restored: open grants, recent settlements, and nothing else', async () => {
     const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
     const [open, prepared, settled, withdrawn, large] = ['a', 'b', 'c', 'd', 'e'].map((id) =>
-      limiter.admissionRef('org_1', id),
+      limiter.admissionHandle('org_1', id),
     );
     if (!open || !prepared || !settled || !withdrawn || !large) throw new Error('five were held');
     await limiter.admit(open, admission);
@@ -364,25 +366,25 @@ describe('state that the limiter has lost', () => {
 
   it('and settled during the restore is settled again after it', async () => {
     const { limiter, fake } = await start({ heartbeatMs: 60_000 });
-    const ref = limiter.admissionRef('org_1', 'a');
-    await limiter.admit(ref, admission);
+    const handle = limiter.admissionHandle('org_1', 'a');
+    await limiter.admit(handle, admission);
     let unavailable = true;
     fake.answers.restore = () =>
       unavailable ? { failed: { reason: 'Redis is unavailable' } } : { restore: {} };
     fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => restored(fake).length > 0);
-    await limiter.settle(ref, settlement);
+    await limiter.settle(handle, settlement);
     expect(fake.of('settle')).toHaveLength(1);
     unavailable = false;
     await eventually(() => fake.of('settle').length === 2 && limiter.unacknowledged === 0);
-    expect(fake.calls.at(-1)?.settle).toMatchObject({ ...sent(ref), ...settlement });
+    expect(fake.calls.at(-1)?.settle).toMatchObject({ ...sent(handle), ...settlement });
   });
 
   it('and ended before it could be restored is ended again after the restore, however late that is', async () => {
     let aheadMs = 0;
     const nowMs = () => performance.now() + aheadMs;
     const { limiter, fake } = await start({ callTimeoutMs: 60_000, nowMs });
-    const [settled, withdrawn, large] = ['a', 'b', 'c'].map((id) => limiter.admissionRef('org_1', id));
+    const [settled, withdrawn, large] = ['a', 'b', 'c'].map((id) => limiter.admissionHandle('org_1', id));
     if (!settled || !withdrawn || !large) throw new Error('three were held');
     await limiter.admit(settled, admission);
     await limiter.admit(withdrawn, admission);
@@ -411,8 +413,8 @@ describe('state that the limiter has lost', () => {
 
   it('together with the lease is restored under the same instance, until the limiter acknowledges it', async () => {
     const { limiter, fake, told } = await start();
-    const ref = limiter.admissionRef('org_1', 'a');
-    await limiter.admit(ref, admission);
+    const handle = limiter.admissionHandle('org_1', 'a');
+    await limiter.admit(handle, admission);
     let deaf = true;
     fake.answers.restore = () =>
       deaf ? { failed: { reason: 'an instance has no lease' } } : { restore: {} };
@@ -421,18 +423,18 @@ describe('state that the limiter has lost', () => {
     fake.answers.heartbeat = () => ({ heartbeat: {} });
     deaf = false;
     await eventually(() => limiter.unacknowledged === 0);
-    expect(limiter.admissionRef('org_1', 'b').instanceId).toBe(ref.instanceId);
+    expect(limiter.admissionHandle('org_1', 'b').instanceId).toBe(handle.instanceId);
     expect(told.lost).toEqual([]);
   });
 
   it('and can no longer restore is given up with the instance', async () => {
     const { limiter, fake, told } = await start();
-    const ref = limiter.admissionRef('org_1', 'a');
-    await limiter.admit(ref, admission);
+    const handle = limiter.admissionHandle('org_1', 'a');
+    await limiter.admit(handle, admission);
     fake.answers.restore = () => ({ restore: { leaseLost: true } });
     fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => told.lost.length === 1);
-    expect(told.lost).toEqual([ref.instanceId]);
+    expect(told.lost).toEqual([handle.instanceId]);
     await eventually(() => limiter.ready && limiter.unacknowledged === 0);
   });
 
@@ -440,9 +442,9 @@ describe('state that the limiter has lost', () => {
     let aheadMs = 0;
     const nowMs = () => performance.now() + aheadMs;
     const { limiter, fake, told } = await start({ nowMs, callTimeoutMs: 60_000 });
-    const ref = limiter.admissionRef('org_1', 'a');
-    await limiter.admit(ref, admission);
-    await limiter.settle(ref, settlement);
+    const handle = limiter.admissionHandle('org_1', 'a');
+    await limiter.admit(handle, admission);
+    await limiter.settle(handle, settlement);
     aheadMs = 30_000;
     const beats = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > beats + 1);
@@ -455,7 +457,7 @@ describe('state that the limiter has lost', () => {
 describe('a lost lease', () => {
   it('ends the instance, drops its open calls, and registers a new one', async () => {
     const { limiter, fake, told } = await start();
-    const old = limiter.admissionRef('org_1', 'a1');
+    const old = limiter.admissionHandle('org_1', 'a1');
     fake.answers.settle = () => undefined;
     const settled = limiter.settle(old, settlement);
     fake.answers.heartbeat = ({ heartbeat }) => ({
@@ -465,7 +467,7 @@ describe('a lost lease', () => {
     await settled;
     expect(told.lost).toEqual([old.instanceId]);
     expect(limiter.unacknowledged).toBe(0);
-    const { instanceId } = limiter.admissionRef('org_1', 'a2');
+    const { instanceId } = limiter.admissionHandle('org_1', 'a2');
     expect(instanceId).not.toBe(old.instanceId);
     await eventually(() =>
       fake.of('heartbeat').some(({ heartbeat }) => heartbeat?.instanceId === instanceId),
@@ -484,7 +486,7 @@ describe('a lost lease', () => {
       new Promise((resolve) => {
         reply.takeLargeBody = () => resolve({ takeLargeBody: { result: 'RESULT_TAKEN' } });
       });
-    const old = limiter.admissionRef('org_1', 'a1');
+    const old = limiter.admissionHandle('org_1', 'a1');
     const granted = Promise.all([limiter.admit(old, admission), limiter.takeLargeBody(old)]);
     await eventually(() => fake.of('admit').length + fake.of('takeLargeBody').length === 2);
     fake.answers.heartbeat = ({ heartbeat }) => ({
@@ -496,7 +498,7 @@ describe('a lost lease', () => {
     expect(await granted).toEqual([INTERNAL_ERROR, INTERNAL_ERROR]);
 
     fake.answers.takeLargeBody = () => ({ takeLargeBody: { result: 'RESULT_TAKEN' } });
-    await limiter.takeLargeBody(limiter.admissionRef('org_1', 'a2'));
+    await limiter.takeLargeBody(limiter.admissionHandle('org_1', 'a2'));
     fake.calls.length = 0;
     fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => fake.of('takeLargeBody').length === 1);
@@ -506,14 +508,14 @@ describe('a lost lease', () => {
 
   it('is noticed by the first admission that it refuses', async () => {
     const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
-    const ref = limiter.admissionRef('org_1', 'a1');
+    const handle = limiter.admissionHandle('org_1', 'a1');
     // The instance was at rest, so a heartbeat precedes the first thing it holds.
     await eventually(() => fake.of('heartbeat').length === 2);
     fake.answers.admit = () => ({ admission: { leaseLost: {} } });
     fake.answers.heartbeat = ({ heartbeat }) => ({
-      heartbeat: { leaseLost: heartbeat?.instanceId === ref.instanceId },
+      heartbeat: { leaseLost: heartbeat?.instanceId === handle.instanceId },
     });
-    expect(await limiter.admit(ref, admission)).toBe(INTERNAL_ERROR);
+    expect(await limiter.admit(handle, admission)).toBe(INTERNAL_ERROR);
     await eventually(() => told.lost.length === 1);
   });
 });
@@ -536,9 +538,9 @@ describe('a call that has certainly not run', () => {
     const failed = { failed: { reason: 'its server is unavailable', notRun: true } };
     fake.answers.admit = () => failed;
     fake.answers.takeLargeBody = () => failed;
-    const ref = limiter.admissionRef('org_1', 'a1');
-    expect(await limiter.admit(ref, admission)).toBe(INTERNAL_ERROR);
-    expect(await limiter.takeLargeBody(ref)).toBe(INTERNAL_ERROR);
+    const handle = limiter.admissionHandle('org_1', 'a1');
+    expect(await limiter.admit(handle, admission)).toBe(INTERNAL_ERROR);
+    expect(await limiter.takeLargeBody(handle)).toBe(INTERNAL_ERROR);
     expect(limiter.unacknowledged).toBe(0);
   });
 });
@@ -551,8 +553,8 @@ describe('a settlement', () => {
     const of = (orgId: string) => (unavailable || orgId === 'org_away' ? failed : { settle: {} });
     fake.answers.settle = ({ settle }) => of(settle?.orgId ?? '');
     for (let i = 0; i < 1_100; i++)
-      void limiter.settle(limiter.admissionRef('org_away', `x${i}`), settlement);
-    void limiter.settle(limiter.admissionRef('org_1', 'a1'), settlement);
+      void limiter.settle(limiter.admissionHandle('org_away', `x${i}`), settlement);
+    void limiter.settle(limiter.admissionHandle('org_1', 'a1'), settlement);
     await eventually(() => fake.of('settle').length >= 1_101);
     unavailable = false;
     await eventually(() => limiter.unacknowledged === 1_100);
@@ -562,7 +564,7 @@ describe('a settlement', () => {
   it('is sent again until it is acknowledged, also over the next session', async () => {
     const { limiter, fake } = await start();
     fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
-    await limiter.settle(limiter.admissionRef('org_1', 'a1'), settlement);
+    await limiter.settle(limiter.admissionHandle('org_1', 'a1'), settlement);
     expect(limiter.unacknowledged).toBe(1);
     fake.stop();
     fake.answers.settle = () => ({ settle: {} });
@@ -577,10 +579,10 @@ describe('a settlement', () => {
     const { limiter, fake } = await start({ maxUnacknowledged: 2, callTimeoutMs: 300 });
     fake.answers.settle = () => undefined;
     await Promise.all(
-      ['a', 'b', 'c'].map((id) => limiter.settle(limiter.admissionRef('org_1', id), settlement)),
+      ['a', 'b', 'c'].map((id) => limiter.settle(limiter.admissionHandle('org_1', id), settlement)),
     );
     expect(limiter.ready).toBe(false);
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'd'), admission)).toBe(INTERNAL_ERROR);
+    expect(await limiter.admit(limiter.admissionHandle('org_1', 'd'), admission)).toBe(INTERNAL_ERROR);
     fake.answers.settle = () => ({ settle: {} });
     expect(await limiter.flush(5_000)).toBe(true);
     expect(limiter.ready).toBe(true);

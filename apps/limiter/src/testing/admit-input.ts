@@ -1,11 +1,11 @@
 import { newRequestId } from '@tidegate/contracts';
-import type { AdmitCall } from '../admission/admit.ts';
+import type { AdmitInput } from '../admission/admit.ts';
 
-export const anAdmitCall = (
-  key: Pick<AdmitCall, 'orgId' | 'keyId'>,
+export const anAdmitInput = (
+  key: Pick<AdmitInput, 'orgId' | 'keyId'>,
   instanceId: string,
-  more: Partial<AdmitCall> = {},
-): AdmitCall => ({
+  more: Partial<AdmitInput> = {},
+): AdmitInput => ({
   orgId: key.orgId,
   keyId: key.keyId,
   instanceId,

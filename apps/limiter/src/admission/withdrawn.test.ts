@@ -23,20 +23,20 @@ const MARKERS_STAY_S = 600;
 const FOR_GOOD = -1;
 
 async function overtaking() {
-  const context = test.contextAt(0);
+  const scriptDeps = test.scriptDepsAt(0);
   const [orgId, instanceId] = [newOrgId(), newInstanceId()];
-  const keys = [test.names.open(orgId, instanceId), test.names.voids(orgId, instanceId)];
-  await sendHeartbeat(context, instanceId, false);
+  const keys = [test.names.open(orgId, instanceId), test.names.withdrawn(orgId, instanceId)];
+  await sendHeartbeat(scriptDeps, instanceId, false);
   return {
-    join: () => joinOrg(context, instanceId, orgId),
+    join: () => joinOrg(scriptDeps, instanceId, orgId),
     withdraw: () =>
-      withdraw(context, { orgId, instanceId, admissionId: newRequestId() }, { keyId: 'key', month: '-' }),
-    release: () => releaseLargeBody(context, { orgId, instanceId, admissionId: newRequestId() }),
+      withdraw(scriptDeps, { orgId, instanceId, admissionId: newRequestId() }, { keyId: 'key', month: '-' }),
+    release: () => releaseLargeBody(scriptDeps, { orgId, instanceId, admissionId: newRequestId() }),
     lives: () => Promise.all(keys.map((key) => test.redis.ttl(key))),
   };
 }
 
-describe('void markers', () => {
+describe('withdrawn markers', () => {
   it('of an instance that has not joined expire by themselves, once nothing can be late any more', async () => {
     const { withdraw, release, lives } = await overtaking();
     for (const overtake of [withdraw, release]) {

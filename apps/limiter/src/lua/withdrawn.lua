@@ -1,4 +1,4 @@
-local VOID_KEEP_US = 600000000
+local MARKER_KEEP_US = 600000000
 -- Longer than any single marker is kept, because the whole key expires at once.
 local UNJOINED_TTL_S = 1200
 
@@ -6,16 +6,16 @@ local UNJOINED_TTL_S = 1200
 -- arrive. Each call also drops a few markers older than 10 minutes. An instance that has not joined
 -- may never join, and then no reaper cleans up after it. So until it joins (mark_joined.lua), its
 -- keys expire by themselves.
-local function leave_void(org, instance, open, voids, field, now)
-  redis.call('HSET', open, field, 'void')
-  redis.call('ZADD', voids, exact(now), field)
-  local past = redis.call('ZRANGEBYSCORE', voids, '-inf', exact(now - VOID_KEEP_US), 'LIMIT', 0, 8)
+local function mark_withdrawn(org, instance, open, withdrawn, field, now)
+  redis.call('HSET', open, field, WITHDRAWN)
+  redis.call('ZADD', withdrawn, exact(now), field)
+  local past = redis.call('ZRANGEBYSCORE', withdrawn, '-inf', exact(now - MARKER_KEEP_US), 'LIMIT', 0, 8)
   for _, old in ipairs(past) do
-    redis.call('ZREM', voids, old)
-    if redis.call('HGET', open, old) == 'void' then redis.call('HDEL', open, old) end
+    redis.call('ZREM', withdrawn, old)
+    if redis.call('HGET', open, old) == WITHDRAWN then redis.call('HDEL', open, old) end
   end
   if redis.call('HEXISTS', org, joined_field(instance)) == 0 then
     redis.call('EXPIRE', open, UNJOINED_TTL_S)
-    redis.call('EXPIRE', voids, UNJOINED_TTL_S)
+    redis.call('EXPIRE', withdrawn, UNJOINED_TTL_S)
   end
 end

@@ -10,20 +10,21 @@ import type {
 import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 import { type Admission, readAdmission, TOO_MANY_LARGE_BODIES } from './admission.ts';
 import {
-  type AdmissionRef,
+  type AdmissionHandle,
   type AdmitRequest,
   admitCallOf,
   type SettleRequest,
   settleCallOf,
 } from './calls.ts';
-import { Grants, type LostGrant } from './grants.ts';
+import { Grants } from './grants.ts';
 import { InstanceLease } from './lease.ts';
+import { restoreGrants } from './restore.ts';
 import { type LimiterReply, LimiterSession, type LimiterSessionOptions } from './session.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
-export type { AdmissionRef, AdmitRequest, SettleRequest };
+export type { AdmissionHandle, AdmitRequest, SettleRequest };
 
-export interface LimiterOptions {
+export interface RemoteLimiterOptions {
   /** The limiters. */
   readonly peers: Peers;
   readonly connect: (peer: Peer) => LimiterClient;
@@ -52,14 +53,14 @@ const MAX_SETTLED_REMEMBERED = 30_000;
  * The gateway's view of the limiter. If the limiter cannot decide, the request is refused with
  * INTERNAL_ERROR. Whatever it may have done all the same has been or will be undone.
  */
-export class Limiter {
-  readonly #options: LimiterOptions;
+export class RemoteLimiter {
+  readonly #options: RemoteLimiterOptions;
   readonly #lease: InstanceLease;
   readonly #session: LimiterSession;
   readonly #unacknowledged: Unacknowledged;
   readonly #grants: Grants;
 
-  constructor(options: LimiterOptions) {
+  constructor(options: RemoteLimiterOptions) {
     this.#options = options;
     const { nowMs } = options;
     this.#grants = new Grants({ maxSettled: MAX_SETTLED_REMEMBERED, nowMs });
@@ -71,7 +72,7 @@ export class Limiter {
         this.#grants.forget(instanceId);
         options.onLeaseLost(instanceId);
       },
-      onAlive: () => this.#grants.confirmed(),
+      onAlive: () => this.#grants.stateIntact(),
       onStateLost: () => this.#restore(),
     });
     this.#session = new LimiterSession({
@@ -113,7 +114,7 @@ export class Limiter {
   }
 
   /** Identifies what a request is about to hold, under the current instance. */
-  admissionRef(orgId: string, admissionId: string): AdmissionRef {
+  admissionHandle(orgId: string, admissionId: string): AdmissionHandle {
     this.#lease.use();
     return { orgId, instanceId: this.#lease.instanceId, admissionId, grant: null };
   }
@@ -135,39 +136,43 @@ export class Limiter {
   }
 
   /** @param traceparent as for all calls of a request: of its span; undefined: it is not traced */
-  async takeLargeBody(ref: AdmissionRef, traceparent?: string): Promise<Passed | Refusal> {
+  async takeLargeBody(handle: AdmissionHandle, traceparent?: string): Promise<Passed | Refusal> {
     if (!this.ready) return INTERNAL_ERROR;
-    const reply = await this.#session.call({ takeLargeBody: ref, traceparent });
-    if (this.#isOver(ref) || reply?.failed?.notRun) return INTERNAL_ERROR;
+    const reply = await this.#session.call({ takeLargeBody: handle, traceparent });
+    if (this.#isOver(handle) || reply?.failed?.notRun) return INTERNAL_ERROR;
     const result = reply?.takeLargeBody?.result;
     if (result === 'RESULT_TAKEN') {
-      this.#grants.tookLargeBody(ref);
+      this.#grants.tookLargeBody(handle);
       return PASSED;
     }
     if (result === 'RESULT_FULL') return TOO_MANY_LARGE_BODIES;
     if (result === 'RESULT_LEASE_LOST') void this.#lease.sendHeartbeat(this.#session);
-    else void this.releaseLargeBody(ref);
+    else void this.releaseLargeBody(handle);
     return INTERNAL_ERROR;
   }
 
   /** Waits like `settle`. */
-  releaseLargeBody(ref: AdmissionRef): Promise<void> {
-    this.#grants.releasedLargeBody(ref);
-    return this.#unacknowledged.send(ref.instanceId, { releaseLargeBody: ref });
+  releaseLargeBody(handle: AdmissionHandle): Promise<void> {
+    this.#grants.releasedLargeBody(handle);
+    return this.#unacknowledged.send(handle.instanceId, { releaseLargeBody: handle });
   }
 
   async countRequest(orgId: string, keyId: string): Promise<Admission | Refusal> {
     return this.#decided(await this.#session.call({ countRequest: { orgId, keyId } }));
   }
 
-  async admit(ref: AdmissionRef, request: AdmitRequest, traceparent?: string): Promise<Admission | Refusal> {
+  async admit(
+    handle: AdmissionHandle,
+    request: AdmitRequest,
+    traceparent?: string,
+  ): Promise<Admission | Refusal> {
     if (!this.ready) return INTERNAL_ERROR;
-    const call = admitCallOf(ref, request);
+    const call = admitCallOf(handle, request);
     const reply = await this.#session.call({ admit: call, traceparent });
-    if (this.#isOver(ref) || reply?.failed?.notRun) return INTERNAL_ERROR;
+    if (this.#isOver(handle) || reply?.failed?.notRun) return INTERNAL_ERROR;
     const admission = this.#decided(reply);
-    if (!isRefusal(admission)) this.#grants.admitted(ref, call, admission.admittedAtMs);
-    else if (!reply?.admission?.outcome) void this.withdraw(ref);
+    if (!isRefusal(admission)) this.#grants.admitted(handle, call, admission.decidedAtMs);
+    else if (!reply?.admission?.outcome) void this.withdraw(handle);
     return admission;
   }
 
@@ -175,10 +180,10 @@ export class Limiter {
    * If the reservation is refused or its outcome is unknown, the caller must withdraw the
    * admission.
    */
-  async reserve(ref: AdmissionRef, traceparent?: string): Promise<Passed | Refusal> {
-    const admission = this.#decided(await this.#session.call({ reserve: ref, traceparent }));
+  async reserve(handle: AdmissionHandle, traceparent?: string): Promise<Passed | Refusal> {
+    const admission = this.#decided(await this.#session.call({ reserve: handle, traceparent }));
     if (isRefusal(admission)) return admission;
-    this.#grants.reserved(ref, admission.admittedAtMs);
+    this.#grants.reserved(handle, admission.decidedAtMs);
     return PASSED;
   }
 
@@ -188,23 +193,23 @@ export class Limiter {
    * counted.
    */
   async rehearseReserve(): Promise<void> {
-    const ref = this.admissionRef(REHEARSAL, REHEARSAL);
-    await this.#session.call({ reserve: ref, traceparent: undefined });
+    const handle = this.admissionHandle(REHEARSAL, REHEARSAL);
+    await this.#session.call({ reserve: handle, traceparent: undefined });
   }
 
   /** Takes an admission back. Waits like `settle`. */
-  withdraw(ref: AdmissionRef, traceparent?: string): Promise<void> {
-    this.#grants.withdrawn(ref);
-    return this.#unacknowledged.send(ref.instanceId, { withdraw: ref, traceparent });
+  withdraw(handle: AdmissionHandle, traceparent?: string): Promise<void> {
+    this.#grants.withdrawn(handle);
+    return this.#unacknowledged.send(handle.instanceId, { withdraw: handle, traceparent });
   }
 
   /**
    * Settles, and waits briefly for the acknowledgement. A late one is retried in the background.
    */
-  settle(ref: AdmissionRef, settlement: SettleRequest, traceparent?: string): Promise<void> {
-    const settle = settleCallOf(ref, settlement);
-    this.#grants.settled(ref, settle);
-    return this.#unacknowledged.send(ref.instanceId, { settle, traceparent });
+  settle(handle: AdmissionHandle, settlement: SettleRequest, traceparent?: string): Promise<void> {
+    const settle = settleCallOf(handle, settlement);
+    this.#grants.settled(handle, settle);
+    return this.#unacknowledged.send(handle.instanceId, { settle, traceparent });
   }
 
   /** Resolves to false if it is not certain that the report was written. */
@@ -223,24 +228,15 @@ export class Limiter {
     return this.#unacknowledged.size === 0;
   }
 
-  /** Sends the limiter again what it granted, for one organization or for all. */
   #restore(orgId?: string): void {
-    for (const lost of this.#grants.lost(orgId))
-      void this.#unacknowledged.send(lost.instanceId, lost.restore, (reply) => this.#restored(lost, reply));
-  }
-
-  #restored(lost: LostGrant, { restore, takeLargeBody }: LimiterReply): void {
-    const refused = restore?.leaseLost || takeLargeBody?.result === 'RESULT_LEASE_LOST';
-    // By now its slots may belong to others.
-    if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
-    const ended = lost.ended();
-    if (ended) void this.#unacknowledged.send(lost.instanceId, ended);
+    const [grants, lease, unacknowledged] = [this.#grants, this.#lease, this.#unacknowledged];
+    restoreGrants({ grants, lease, unacknowledged }, orgId);
   }
 
   /**
    * Whether the instance was given up while the limiter decided. If so, its grants ended with it.
    */
-  #isOver({ instanceId }: AdmissionRef): boolean {
+  #isOver({ instanceId }: AdmissionHandle): boolean {
     return instanceId !== this.#lease.instanceId;
   }
 
