@@ -68,11 +68,20 @@ function rateLimited({ cause, limit, retryAfterMs }: RateLimited__Output): Refus
     case 'CAUSE_ORG_REQUESTS_AT_ONCE':
       return newRefusal({ code, cause: 'org_requests_at_once', ...atOnce('The organization') });
     case 'CAUSE_RECOVERING':
-      return newRefusal({ code, cause: 'recovering', message: 'Limits are being restored.', retryAfterS });
+      return recovering(retryAfterMs);
     default:
       return newRefusal({ code, cause: 'unknown', message: 'A rate limit was reached.', retryAfterS });
   }
 }
+
+/** The live state of the organization's limits was lost. */
+export const recovering = (retryAfterMs: number): Refusal =>
+  newRefusal({
+    code: 'rate_limit_exceeded',
+    cause: 'recovering',
+    message: 'Limits are being restored.',
+    retryAfterS: retryAfterSeconds(retryAfterMs),
+  });
 
 const quotaExceeded = ({ cause, retryAfterMs }: QuotaExceeded__Output): Refusal =>
   newRefusal({

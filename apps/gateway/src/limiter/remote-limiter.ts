@@ -8,7 +8,7 @@ import type {
   ReportRefusals,
 } from '@tidegate/rpc';
 import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
-import { type Admission, readAdmission, TOO_MANY_LARGE_BODIES } from './admission.ts';
+import { type Admission, readAdmission, recovering, TOO_MANY_LARGE_BODIES } from './admission.ts';
 import {
   type AdmissionHandle,
   type AdmitRequest,
@@ -140,12 +140,13 @@ export class RemoteLimiter {
     if (!this.ready) return INTERNAL_ERROR;
     const reply = await this.#session.call({ takeLargeBody: handle, traceparent });
     if (this.#isOver(handle) || reply?.failed?.notRun) return INTERNAL_ERROR;
-    const result = reply?.takeLargeBody?.result;
+    const { result, retryAfterMs = 0 } = reply?.takeLargeBody ?? {};
     if (result === 'RESULT_TAKEN') {
       this.#grants.tookLargeBody(handle);
       return PASSED;
     }
     if (result === 'RESULT_FULL') return TOO_MANY_LARGE_BODIES;
+    if (result === 'RESULT_RECOVERING') return recovering(retryAfterMs);
     if (result === 'RESULT_LEASE_LOST') void this.#lease.sendHeartbeat(this.#session);
     else void this.releaseLargeBody(handle);
     return INTERNAL_ERROR;

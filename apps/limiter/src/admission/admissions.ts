@@ -6,7 +6,7 @@ import { type NoOrg, type Subject, untilSeeded } from '../seeding/until-seeded.t
 import { type AdmitInput, admit } from './admit.ts';
 import { countRequest } from './count-request.ts';
 import type { Decision } from './decision.ts';
-import { releaseLargeBody, takeLargeBody } from './large-body.ts';
+import { type LargeBodyReply, releaseLargeBody, takeLargeBody } from './large-body.ts';
 import type { AdmissionRef } from './ref.ts';
 import { reserve } from './reserve.ts';
 import { type LostAdmission, monthOfLost, restore, restoreSettled } from './restore.ts';
@@ -93,11 +93,11 @@ export class Admissions {
   }
 
   /** @param restore whether the slot was taken before the organization's state was lost */
-  async takeLargeBody(ref: AdmissionRef, restore: boolean): Promise<'taken' | 'full' | 'lease_lost'> {
-    const reply = await untilSeeded(this.#deps, this.#joining(ref), async () => ({
-      kind: await takeLargeBody(this.#deps, ref, restore),
-    }));
-    return reply.kind === 'no_org' ? 'lease_lost' : reply.kind;
+  async takeLargeBody(ref: AdmissionRef, restore: boolean): Promise<LargeBodyReply> {
+    const reply = await untilSeeded(this.#deps, this.#joining(ref), () =>
+      takeLargeBody(this.#deps, ref, restore),
+    );
+    return reply.kind === 'no_org' ? { kind: 'lease_lost' } : reply;
   }
 
   /**

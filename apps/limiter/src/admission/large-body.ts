@@ -14,12 +14,17 @@ export const largeBodyField = (admissionId: string): string => PREFIX + admissio
 export const largeBodyOf = (field: string): string | null =>
   field.startsWith(PREFIX) ? field.slice(PREFIX.length) : null;
 
+export type LargeBodyReply =
+  | { readonly kind: 'taken' | 'full' | 'lease_lost' }
+  /** The organization's state was lost. */
+  | { readonly kind: 'recovering'; readonly waitUs: number };
+
 /** Runs take_large_body.lua. */
 export async function takeLargeBody(
   { store, names, clock }: ScriptDeps,
   { orgId, instanceId, admissionId }: AdmissionRef,
   restore: boolean,
-): Promise<'taken' | 'full' | 'lease_lost' | 'need_org' | 'need_join'> {
+): Promise<LargeBodyReply | { readonly kind: 'need_org' | 'need_join' }> {
   const reply = await store.run(
     SCRIPTS.takeLargeBody,
     [names.fenced(orgId), names.org(orgId), names.open(orgId, instanceId)],
@@ -31,9 +36,10 @@ export async function takeLargeBody(
       restore ? 1 : 0,
     ],
   );
-  const [kind] = reply;
-  if (kind === 'taken' || kind === 'full' || kind === 'lease_lost') return kind;
-  if (kind === 'need_org' || kind === 'need_join') return kind;
+  const [kind, waitUs] = reply;
+  if (kind === 'taken' || kind === 'full' || kind === 'lease_lost') return { kind };
+  if (kind === 'need_org' || kind === 'need_join') return { kind };
+  if (kind === 'recovering') return { kind, waitUs: Number(waitUs) };
   throw unexpected(reply);
 }
 

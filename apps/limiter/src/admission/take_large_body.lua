@@ -5,6 +5,7 @@
 --       5 restore (1, 0): the slot was taken before the live state was lost
 -- Returns one of
 --   taken | full
+--   recovering, wait (us)                                 of an organization whose state was lost
 --   lease_lost                                            or the slot was released already
 --   need_org | need_join                                  seed or register, and call again
 --!include time
@@ -21,10 +22,12 @@ if held then return { 'taken' } end
 local org = read_org(org_hash, instance_id)
 if not org then return { 'need_org' } end
 if not org.joined then return { 'need_join' } end
-local recovering = now_us(offset_us) < org.opens_us
+local recovering_us = org.opens_us - now_us(offset_us)
 if restore == '1' then
-  if not recovering then return { 'lease_lost' } end
-elseif recovering or (redis.call('HGET', org_hash, 'large') or 0) + 0 >= slots + 0 then
+  if recovering_us <= 0 then return { 'lease_lost' } end
+elseif recovering_us > 0 then
+  return { 'recovering', recovering_us }
+elseif (redis.call('HGET', org_hash, 'large') or 0) + 0 >= slots + 0 then
   return { 'full' }
 end
 redis.call('HSET', open, field, '1')

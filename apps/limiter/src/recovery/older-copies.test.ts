@@ -94,6 +94,15 @@ describe('beside an older Postgres', () => {
     expect((await kept.admit()).admitted).toBeTruthy();
   });
 
+  it('a key that has expired and that it has forgotten is not named', async () => {
+    const [expired, lost] = [await usedKey(), await usedKey()];
+    await store.redis.hset(store.names.key(expired.orgId, expired.key.keyId), 'expires_at_ms', 1);
+    await db.apiKey.deleteMany({ where: { id: { in: [expired.key.keyId, lost.key.keyId] } } });
+    await startBeside('are refused now');
+    expect(logged).toContain(lost.key.keyId);
+    expect(logged).not.toContain(expired.key.keyId);
+  });
+
   it('a key that Redis knows as revoked stays refused, and is named', async () => {
     const { key, orgId, admit } = await usedKey();
     await store.redis.hset(store.names.key(orgId, key.keyId), 'state', 'revoked');

@@ -156,13 +156,17 @@ export class OlderCopies {
     keys: readonly { readonly orgTag: string; readonly keyId: string }[],
     found: { readonly refused: string[]; readonly revokedHere: string[] },
   ): Promise<void> {
-    const { store, names, db, notices, deletedOrgs } = this.#options;
+    const { store, names, clock, db, notices, deletedOrgs } = this.#options;
     const states = await Promise.all(
       keys.map(
         ({ orgTag, keyId }) =>
-          store.command('hmget', names.key(orgIdOfTag(orgTag), keyId), 'state', 'hash') as Promise<
-            [string | null, string | null]
-          >,
+          store.command(
+            'hmget',
+            names.key(orgIdOfTag(orgTag), keyId),
+            'state',
+            'hash',
+            'expires_at_ms',
+          ) as Promise<[string | null, string | null, string | null]>,
       ),
     );
     const rows = await readKeyStates(
@@ -172,7 +176,7 @@ export class OlderCopies {
     const orphans = new Set<string>();
     for (const [i, { orgTag, keyId }] of keys.entries()) {
       const orgId = orgIdOfTag(orgTag);
-      const [state, hash] = states[i] ?? [null, null];
+      const [state, hash, expiresAtMs] = states[i] ?? [null, null, null];
       const row = rows.get(keyId);
       if (!row && state !== null && state !== 'revoked') orphans.add(orgId);
       if (state === null || hash === null) continue;
@@ -183,11 +187,15 @@ export class OlderCopies {
       if (row && !row.revoked) continue;
       await revokeKey(this.#options, orgId, keyId, Buffer.from(hash, 'hex'));
       await notices.publish({ keyRevoked: { keyId } });
+      // Postgres forgets keys of pages that have ended. They were refused anyway.
+      if (!row && isPast(Number(expiresAtMs), clock.nowMs())) continue;
       found.refused.push(keyId);
     }
     for (const orgId of orphans) await deletedOrgs.forgetIfDeleted(orgId);
   }
 }
+
+const isPast = (expiresAtMs: number, nowMs: number): boolean => expiresAtMs > 0 && expiresAtMs <= nowMs;
 
 /** Starts the comparison: at once with each connection to a server, and again if it failed. */
 export function startOlderCopies(options: {

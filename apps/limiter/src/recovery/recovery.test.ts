@@ -85,7 +85,9 @@ describe('an organization', () => {
         'CAUSE_RECOVERING',
       );
       const take = await session.ask({ takeLargeBody: { orgId, instanceId, admissionId: 'large' } });
-      expect(take.takeLargeBody?.result).toBe('RESULT_FULL');
+      expect(take.takeLargeBody?.result).toBe('RESULT_RECOVERING');
+      expect(take.takeLargeBody?.retryAfterMs).toBeGreaterThan(0);
+      expect(take.takeLargeBody?.retryAfterMs).toBeLessThanOrEqual(A_MINUTE_MS);
     }
     expect((await late.decide({ admit: admit() })).admitted).toBeTruthy();
   });

@@ -3,7 +3,7 @@ import { newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
 import { LimiterError } from '../limiter-error.ts';
 import type { Store } from '../redis/store.ts';
-import { openStore, type TestStore } from '../testing/fixture.ts';
+import { openStore, ROOMY_KEY, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import type { KeyRow } from './rows.ts';
 import { ensureLifeNames, revokeKey, seedKey, seedMonth } from './seed.ts';
@@ -42,6 +42,29 @@ describe('a late read of Postgres', () => {
       await seedKey(scriptDeps, late);
       expect(await state()).toBe('revoked');
       for (const name of kept) expect(await test.redis.ttl(name)).toBeGreaterThan(86_400);
+    }
+  });
+
+  it.each([
+    ['a day after it has expired', 3_600_000, 90_000],
+    ['a day after it was asked for, if it had expired before', -3_600_000, 86_400],
+  ])('of a key that expires is forgotten %s', async (_when, expiresInMs, keptS) => {
+    const scriptDeps = test.scriptDepsAt(0);
+    const key: KeyRow = {
+      ...ROOMY_KEY,
+      keyId: newKeyId(),
+      orgId: newOrgId(),
+      hash: Buffer.alloc(32, 2),
+      revoked: false,
+      expiresAtMs: scriptDeps.clock.nowMs() + expiresInMs,
+    };
+    for (let again = 0; again < 2; again++) {
+      await seedKey(scriptDeps, key);
+      for (const name of [
+        test.names.key(key.orgId, key.keyId),
+        test.names.hash(key.orgId, key.hash.toString('hex')),
+      ])
+        expect(Math.abs((await test.redis.ttl(name)) - keptS)).toBeLessThan(120);
     }
   });
 

@@ -12,6 +12,11 @@ const DAY_S = 86_400;
  * revocation has ended.
  */
 export const REVOKED_KEEP_S = 7 * DAY_S;
+/**
+ * How long Redis keeps a key that has expired, counted from its expiry or from its last seeding.
+ * That is longer than any request runs that it began.
+ */
+const EXPIRED_KEEP_S = DAY_S;
 /** Counted from the seeding, which happens in the month or just after it. */
 export const MONTH_KEEP_S = 70 * DAY_S;
 /** The prefix of the fields that settle.lua writes. */
@@ -26,8 +31,9 @@ const RECOVER_US = WINDOW_MS * 1_000;
 export type OrgWritten = 'written' | 'kept' | 'recovering' | 'another_life';
 
 /** Runs seed_key.lua. */
-export async function seedKey({ store, names }: ScriptDeps, key: KeyRow): Promise<void> {
+export async function seedKey({ store, names, clock }: ScriptDeps, key: KeyRow): Promise<void> {
   const hash = key.hash.toString('hex');
+  const expiresInS = Math.max(0, Math.ceil((key.expiresAtMs - clock.nowMs()) / 1_000));
   await store.run(
     SCRIPTS.seedKey,
     [names.key(key.orgId, key.keyId), names.hash(key.orgId, hash)],
@@ -40,6 +46,7 @@ export async function seedKey({ store, names }: ScriptDeps, key: KeyRow): Promis
       key.expiresAtMs,
       key.modelIds ? key.modelIds.join(' ') : '*',
       REVOKED_KEEP_S,
+      key.expiresAtMs === 0 ? 0 : expiresInS + EXPIRED_KEEP_S,
     ],
   );
 }

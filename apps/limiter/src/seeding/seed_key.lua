@@ -4,16 +4,19 @@
 -- ARGV  1 key id  2 SHA-256 of its value (hex)  3 state (active, revoked)  4 requests a minute
 --       5 requests at once  6 expires at (ms; 0: never)
 --       7 models ("*": all; else ids, space-separated)  8 seconds that a revoked key is kept
+--       9 seconds until Redis forgets a key that is not revoked (0: never)
 -- Returns seeded | present
 
 local key_hash, id_by_value = unpack(KEYS)
-local key_id, sha256, state, rpm, at_once, expires_at_ms, models, revoked_keep_s = unpack(ARGV)
+local key_id, sha256, state, rpm, at_once, expires_at_ms, models, revoked_keep_s,
+  forget_in_s = unpack(ARGV)
 
 local present = redis.call('HGET', key_hash, 'state')
+local keep_s = (present or state) == 'revoked' and revoked_keep_s or forget_in_s
 redis.call('SET', id_by_value, key_id)
-if (present or state) == 'revoked' then redis.call('EXPIRE', id_by_value, revoked_keep_s) end
+if keep_s ~= '0' then redis.call('EXPIRE', id_by_value, keep_s) end
 if present then return { 'present' } end
 redis.call('HSET', key_hash, 'hash', sha256, 'state', state, 'rpm', rpm, 'at_once', at_once,
   'expires_at_ms', expires_at_ms, 'models', models)
-if state == 'revoked' then redis.call('EXPIRE', key_hash, revoked_keep_s) end
+if keep_s ~= '0' then redis.call('EXPIRE', key_hash, keep_s) end
 return { 'seeded' }

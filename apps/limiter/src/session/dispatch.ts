@@ -20,12 +20,13 @@ import type { ScriptDeps } from '../script-deps.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { reportInvalidKey } from '../throttle/invalid-keys.ts';
 import { checkAddress, checkErrorCode, checkHash, checkIds } from './ids.ts';
-import { admissionOutcome, authenticateOutcome } from './outcomes.ts';
+import { admissionOutcome, authenticateOutcome, msOf } from './outcomes.ts';
 
 const LARGE_BODY_RESULTS = {
   taken: 'RESULT_TAKEN',
   full: 'RESULT_FULL',
   lease_lost: 'RESULT_LEASE_LOST',
+  recovering: 'RESULT_RECOVERING',
 } as const;
 
 export interface DispatchDeps extends ScriptDeps {
@@ -119,8 +120,9 @@ async function takeLargeBody(
   { admissions }: DispatchDeps,
   call: TakeLargeBody__Output,
 ): Promise<ReplyContent> {
-  const taken = await admissions.takeLargeBody(refOf(call), call.restore);
-  return { takeLargeBody: { result: LARGE_BODY_RESULTS[taken] } };
+  const reply = await admissions.takeLargeBody(refOf(call), call.restore);
+  const retryAfterMs = reply.kind === 'recovering' ? msOf(reply.waitUs) : 0;
+  return { takeLargeBody: { result: LARGE_BODY_RESULTS[reply.kind], retryAfterMs } };
 }
 
 async function restore({ admissions }: DispatchDeps, call: Restore__Output): Promise<ReplyContent> {

@@ -14,7 +14,7 @@ const RATE_CAUSES = {
 const QUOTA_CAUSES = { requests: 'CAUSE_REQUESTS', tokens: 'CAUSE_TOKENS' } as const;
 
 /** Rounds a wait up, so that nobody returns too early. */
-const msOf = (us: number): number => Math.ceil(us / 1_000);
+export const msOf = (us: number): number => Math.ceil(us / 1_000);
 
 export function admissionOutcome(decision: Decision): AdmissionOutcome {
   switch (decision.kind) {

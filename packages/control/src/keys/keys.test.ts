@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newApiKey, parseApiKey } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
+import { generousPlan } from '@tidegate/limits';
 import {
   PATIENT_DB,
   type TestPostgres,
@@ -179,7 +180,8 @@ describe('create', () => {
     };
 
     it('keeps to the limit that it lowers [plan.keys]', async () => {
-      const org = await fixture.org('Lowered', 'Pro');
+      value(await fixture.control.setPlan(OPERATOR, { name: 'Wide', ...generousPlan() }));
+      const org = await fixture.org('Lowered', 'Wide');
       value(await fixture.control.createKey(OPERATOR, { org, name: 'first' }));
       const result = await createDuring(org, (tx, { planId }) =>
         tx.plan.update({ where: { id: planId }, data: { keys: 1 } }),
