@@ -21,7 +21,7 @@ function start(isIdle: () => boolean) {
     calls.push(said);
     return { callId: 1, heartbeat: { leaseLost: false, leaseUnknown: false } } as never;
   };
-  lease.start({ up: true, link: null, call, reset: () => {} });
+  lease.start({ up: true, link: null, call, reset: () => {}, setFailing: () => {} });
   return { lease, calls };
 }
 

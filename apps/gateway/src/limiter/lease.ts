@@ -21,6 +21,8 @@ interface HeartbeatSession {
   readonly link: object | null;
   /** Gives that up, if it is still in use. */
   reset(reason: string, link: object | null): void;
+  /** Tells whether its limiter fails to keep the lease. */
+  setFailing(failing: boolean, link: object | null): void;
 }
 
 /**
@@ -114,14 +116,22 @@ export class InstanceLease {
     );
   }
 
-  /** Sends one heartbeat now. If it gets no answer, the session is given up. */
+  /**
+   * Sends one heartbeat now. If it gets no answer, the session is given up. If it fails, the
+   * session looks for another limiter.
+   */
   async sendHeartbeat(session: HeartbeatSession): Promise<void> {
     if (!session.up) return;
     const instanceId = this.#instanceId;
     const { link } = session;
     const reply = await session.call(this.heartbeatCall());
     if (instanceId !== this.#instanceId) return;
-    if (!reply) session.reset('a heartbeat was not answered', link);
-    else if (this.accept(reply) === 'again') await this.sendHeartbeat(session);
+    if (!reply) {
+      session.reset('a heartbeat was not answered', link);
+      return;
+    }
+    const verdict = this.accept(reply);
+    session.setFailing(verdict === 'failed', link);
+    if (verdict === 'again') await this.sendHeartbeat(session);
   }
 }

@@ -178,6 +178,27 @@ describe('the session', () => {
     expect(told.down).toBe(0);
   });
 
+  it('moves away from a limiter that cannot keep its lease to one that can, without a failed call', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    const { limiter, told } = await start({ peers: peersAt(first.address, second.address) }, first);
+    running.push(second);
+    first.answers.heartbeat = () => ({ failed: { reason: 'there is no connection' } });
+    await eventually(() => first.sessions === 0);
+    expect([limiter.ready, second.sessions, told.down]).toEqual([true, 1, 0]);
+    await limiter.countRequest('org_1', 'key_1');
+    expect(second.of('countRequest')).toHaveLength(1);
+  });
+
+  it('moves away from a limiter that cannot keep its lease even to one that will stop', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    second.draining = true;
+    const { limiter, told } = await start({ peers: peersAt(first.address, second.address) }, first);
+    running.push(second);
+    first.answers.heartbeat = () => ({ failed: { reason: 'there is no connection' } });
+    await eventually(() => first.sessions === 0);
+    expect([limiter.ready, second.sessions, told.down]).toEqual([true, 1, 0]);
+  });
+
   it('moves to a limiter that DNS names later, if it prefers that one, without a failed call', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     running.push(second);

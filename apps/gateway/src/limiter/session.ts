@@ -16,22 +16,26 @@ export interface LimiterSessionOptions extends LinkOptions {
   readonly random: () => number;
 }
 
-/** How often to look for another limiter while this one is about to stop. */
+/** How often to look for another limiter while this one will stop or cannot keep the lease. */
 const LEAVE_MS = 500;
 
 interface Place {
   readonly peer: Peer;
   readonly link: LimiterLink;
   draining: boolean;
+  /** Its limiter did not keep the lease when it was last asked to. */
+  failing: boolean;
   /** Since when its link is up. Monotonic. */
   upSinceMs: number;
 }
 
+const mustLeave = ({ draining, failing }: Place): boolean => draining || failing;
+
 /**
  * This process's session with a limiter: one link, to the limiter that it prefers. A broken link is
- * replaced at once. When a better limiter comes, or this one will stop, the session moves: it opens
- * a second link, makes new calls there, and lets the first one finish its calls. Names are looked
- * up after each failure, and regularly.
+ * replaced at once. When a better limiter comes, or this one will stop or cannot keep the lease,
+ * the session moves: it opens a second link, makes new calls there, and lets the first one finish
+ * its calls. Names are looked up after each failure, and regularly.
  *
  * While no link is up, calls resolve to null at once.
  */
@@ -84,6 +88,17 @@ export class LimiterSession {
     if (this.#current && this.#current.link === link) this.#current.link.end(reason);
   }
 
+  /**
+   * Tells whether the limiter at this link fails to keep the lease, for example because it has lost
+   * Redis. While it does, the session looks for another one. It stays if none does better.
+   */
+  setFailing(failing: boolean, link: object | null): void {
+    const place = this.#current;
+    if (!place || place.link !== link || place.failing === failing) return;
+    place.failing = failing;
+    if (failing) void this.#look();
+  }
+
   #open(): void {
     if (this.#stopped || this.#current || this.#next) return;
     const { peers } = this.#options;
@@ -103,6 +118,7 @@ export class LimiterSession {
     const place: Place = {
       peer,
       draining: false,
+      failing: false,
       upSinceMs: 0,
       link: new LimiterLink({
         ...this.#options,
@@ -125,6 +141,8 @@ export class LimiterSession {
     this.#failures = 0;
     if (former) {
       this.#options.log.info({ address, former: former.peer.address }, 'limiter session has moved');
+      // The new one keeps the lease, so it is not Redis that is down.
+      if (former.failing) this.#options.peers.failed(former.peer);
       this.#retired.add(former);
       former.link.retire();
     } else {
@@ -140,7 +158,8 @@ export class LimiterSession {
     this.#options.peers.leaving(place.peer);
     if (place === this.#current) void this.#look();
     // Better to stay than to move from one limiter that stops to another.
-    else if (place === this.#next && this.#current) place.link.end('this limiter will stop, too');
+    else if (place === this.#next && this.#current && !this.#current.failing)
+      place.link.end('this limiter will stop, too');
   }
 
   #onEnd(place: Place, reason: string): void {
@@ -167,7 +186,7 @@ export class LimiterSession {
   #lookLater(): void {
     if (this.#stopped) return;
     clearTimeout(this.#looking);
-    const everyMs = this.#current?.draining ? LEAVE_MS : this.#options.lookMs;
+    const everyMs = this.#current && mustLeave(this.#current) ? LEAVE_MS : this.#options.lookMs;
     const jitter = 0.75 + this.#options.random() / 2;
     this.#looking = setTimeout(() => void this.#look(), everyMs * jitter);
   }
@@ -176,13 +195,13 @@ export class LimiterSession {
   async #look(): Promise<void> {
     const { peers, lookMs, nowMs } = this.#options;
     const refreshed = peers.refresh(LEAVE_MS);
-    // One that stops does not wait for a slow name server.
-    if (!this.#current?.draining) await refreshed;
+    // A session that must leave does not wait for a slow name server.
+    if (!this.#current || !mustLeave(this.#current)) await refreshed;
     this.#lookLater();
     const place = this.#current;
-    if (place && !place.draining && nowMs() - place.upSinceMs >= lookMs) peers.worked(place.peer);
+    if (place && !mustLeave(place) && nowMs() - place.upSinceMs >= lookMs) peers.worked(place.peer);
     if (this.#stopped || !place || this.#next) return;
-    const better = place.draining
+    const better = mustLeave(place)
       ? peers.ranked().find(({ address }) => address !== place.peer.address)
       : peers.ranked()[0];
     if (better && better.address !== place.peer.address) this.#connect(better);
