@@ -108,8 +108,13 @@ export class Grants {
 
   /** The limiter has ended everything that this instance held. */
   forget(instanceId: string): void {
-    for (const grant of this.#open) if (grant.admit.instanceId === instanceId) this.#open.delete(grant);
+    this.forgetOpen(instanceId);
     this.#settled.keep(({ admit }) => admit.instanceId !== instanceId);
+  }
+
+  /** What this instance held is left to the limiter. What it has ended is not. */
+  forgetOpen(instanceId: string): void {
+    for (const grant of this.#open) if (grant.admit.instanceId === instanceId) this.#open.delete(grant);
     for (const [id, { ref }] of this.#largeBodies)
       if (ref.instanceId === instanceId) this.#largeBodies.delete(id);
   }

@@ -51,6 +51,7 @@ async function start(change: Partial<LimiterOptions> = {}, server?: FakeLimiter)
     reconnectMs: 20,
     lookMs: 20,
     heartbeatMs: 50,
+    cutOffMs: 3_600_000,
     settleWaitMs: 50,
     maxOpenCalls: 1_000,
     maxUnacknowledged: 100,
@@ -523,6 +524,35 @@ describe('a lost lease', () => {
     await eventually(() => fake.of('takeLargeBody').length === 1);
     expect(fake.of('takeLargeBody')[0]?.takeLargeBody?.admissionId).toBe('a2');
     expect(restored(fake)).toEqual([]);
+  });
+
+  it('is assumed when no limiter has answered for almost as long: requests end, and settlements are still sent', async () => {
+    let aheadMs = 0;
+    const nowMs = () => performance.now() + aheadMs;
+    const { limiter, fake, told } = await start({ nowMs, cutOffMs: 20_000, callTimeoutMs: 3_600_000 });
+    const [open, settled] = ['a', 'b'].map((id) => limiter.admissionRef('org_1', id));
+    if (!open || !settled) throw new Error('two were held');
+    await limiter.admit(open, admission);
+    await limiter.admit(settled, admission);
+    fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
+    await limiter.settle(settled, settlement);
+    fake.stop();
+    aheadMs = 20_000;
+    await eventually(() => told.lost.length > 0);
+    expect(told.lost).toEqual([open.instanceId]);
+    fake.calls.length = 0;
+    fake.answers.settle = () => ({ settle: {} });
+    await fake.start();
+    await eventually(() => limiter.ready && limiter.unacknowledged === 0);
+    expect(fake.of('heartbeat')[0]?.heartbeat).toEqual({
+      instanceId: limiter.admissionRef('org_1', 'c').instanceId,
+      registered: false,
+    });
+    expect(fake.of('settle').map(({ settle }) => settle)).toMatchObject([sent(settled)]);
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
+    await eventually(() => restored(fake).length > 0);
+    expect(restored(fake)).toMatchObject([{ ...sent(settled), settle: settlement }]);
+    expect(told.lost).toEqual([open.instanceId]);
   });
 
   it('is noticed by the first admission that it refuses', async () => {

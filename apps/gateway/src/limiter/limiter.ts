@@ -35,12 +35,15 @@ export interface LimiterOptions {
   readonly reconnectMs: number;
   readonly lookMs: number;
   readonly heartbeatMs: number;
+  /** See `LeaseOptions`. */
+  readonly cutOffMs: number;
   readonly settleWaitMs: number;
   readonly maxOpenCalls: number;
   /** Requests are refused while more final calls than this await acknowledgement. */
   readonly maxUnacknowledged: number;
   readonly onCalled?: LimiterSessionOptions['onCalled'];
   readonly onDown: () => void;
+  /** The instance has ended, and so must its requests. */
   readonly onLeaseLost: (instanceId: string) => void;
   readonly onNotice: (notice: Notice__Output) => void;
 }
@@ -65,10 +68,17 @@ export class Limiter {
     this.#grants = new Grants({ maxSettled: MAX_SETTLED_REMEMBERED, nowMs });
     this.#lease = new InstanceLease({
       heartbeatMs: options.heartbeatMs,
+      cutOffMs: options.cutOffMs,
+      nowMs,
       isIdle: () => this.#grants.size === 0 && this.#unacknowledged.size === 0,
       onLeaseLost: (instanceId) => {
         this.#unacknowledged.forget(instanceId);
         this.#grants.forget(instanceId);
+        options.onLeaseLost(instanceId);
+      },
+      onCutOff: (instanceId) => {
+        options.log.warn({ instanceId }, 'no limiter has answered for almost a lease: the instance ends');
+        this.#grants.forgetOpen(instanceId);
         options.onLeaseLost(instanceId);
       },
       onAlive: () => this.#grants.confirmed(),
