@@ -5,8 +5,8 @@ import { Ring } from './ring.ts';
 import type { LimiterCall } from './session.ts';
 
 /**
- * How long an acknowledged settlement is remembered. Metering has written it by then, unless it is
- * behind, and a loss of Redis state is noticed within 20 s.
+ * How long a settlement is remembered after it was acknowledged. Metering has written it by then,
+ * unless it is behind, and a loss of Redis state is noticed within 20 s.
  */
 const REMEMBER_MS = 30_000;
 
@@ -28,7 +28,7 @@ export interface LostGrant {
 }
 
 export interface GrantsOptions {
-  /** How many settlements to remember at most. The oldest are forgotten first. */
+  /** How many acknowledged settlements to remember at most. The oldest are forgotten first. */
   readonly maxSettled: number;
   /** Monotonic clock. */
   readonly nowMs: () => number;
@@ -42,7 +42,9 @@ export interface GrantsOptions {
 export class Grants {
   readonly #options: GrantsOptions;
   readonly #open = new LinkedList<Grant>();
-  /** Oldest first. */
+  /** Their settlements are not acknowledged yet. Whoever sends those bounds their number. */
+  readonly #settling = new LinkedList<Grant>();
+  /** Their settlements are acknowledged, the oldest first. */
   readonly #settled: Ring<Grant>;
   readonly #largeBodies = new Map<string, LargeBody>();
 
@@ -52,7 +54,7 @@ export class Grants {
   }
 
   get size(): number {
-    return this.#open.size + this.#settled.size + this.#largeBodies.size;
+    return this.#open.size + this.#settling.size + this.#settled.size + this.#largeBodies.size;
   }
 
   /** @param admittedAtMs by the limiter's clock */
@@ -62,7 +64,7 @@ export class Grants {
       admittedAtMs,
       reservedAtMs: admit.reserve ? admittedAtMs : 0,
       ended: null,
-      settledAtMs: 0,
+      acknowledgedAtMs: 0,
       previous: null,
       next: null,
       listed: false,
@@ -73,7 +75,7 @@ export class Grants {
 
   /** @param atMs by the limiter's clock */
   reserved({ grant }: AdmissionRef, atMs: number): void {
-    if (grant?.listed) grant.reservedAtMs = atMs;
+    if (grant && isOpen(grant)) grant.reservedAtMs = atMs;
   }
 
   withdrawn(ref: AdmissionRef): void {
@@ -82,8 +84,14 @@ export class Grants {
 
   settled(ref: AdmissionRef, settle: Settle): void {
     const grant = this.#end(ref, { settle });
-    if (!grant) return;
-    grant.settledAtMs = this.#options.nowMs();
+    if (grant) this.#settling.add(grant);
+  }
+
+  /** The limiter has acknowledged the settlement. */
+  acknowledged({ grant }: AdmissionRef): void {
+    if (!grant?.listed || !grant.ended) return;
+    this.#settling.delete(grant);
+    grant.acknowledgedAtMs = this.#options.nowMs();
     this.#settled.push(grant);
   }
 
@@ -103,18 +111,19 @@ export class Grants {
    */
   confirmed(): void {
     const beforeMs = this.#options.nowMs() - REMEMBER_MS;
-    this.#settled.dropWhile(({ settledAtMs }) => settledAtMs <= beforeMs);
+    this.#settled.dropWhile(({ acknowledgedAtMs }) => acknowledgedAtMs <= beforeMs);
   }
 
   /** The limiter has ended everything that this instance held. */
   forget(instanceId: string): void {
     this.forgetOpen(instanceId);
+    dropOf(instanceId, this.#settling);
     this.#settled.keep(({ admit }) => admit.instanceId !== instanceId);
   }
 
   /** What this instance held is left to the limiter. What it has ended is not. */
   forgetOpen(instanceId: string): void {
-    for (const grant of this.#open) if (grant.admit.instanceId === instanceId) this.#open.delete(grant);
+    dropOf(instanceId, this.#open);
     for (const [id, { ref }] of this.#largeBodies)
       if (ref.instanceId === instanceId) this.#largeBodies.delete(id);
   }
@@ -128,10 +137,10 @@ export class Grants {
         all.push({
           instanceId: grant.admit.instanceId,
           restore: { restore: restoreOf(grant) },
-          isHeld: () => grant.listed,
+          isHeld: () => isOpen(grant),
           ended: () => grant.ended,
         });
-    for (const grant of this.#settled)
+    for (const grant of [...this.#settling, ...this.#settled])
       if (wanted(grant.admit))
         all.push({
           instanceId: grant.admit.instanceId,
@@ -151,11 +160,17 @@ export class Grants {
   }
 
   #end({ grant }: AdmissionRef, ended: LimiterCall): Grant | null {
-    if (!grant?.listed) return null;
+    if (!grant || !isOpen(grant)) return null;
     grant.ended = ended;
     this.#open.delete(grant);
     return grant;
   }
+}
+
+const isOpen = ({ listed, ended }: Grant): boolean => listed && !ended;
+
+function dropOf(instanceId: string, grants: LinkedList<Grant>): void {
+  for (const grant of grants) if (grant.admit.instanceId === instanceId) grants.delete(grant);
 }
 
 function restoreOf({ admit, admittedAtMs, reservedAtMs }: Grant): Restore {

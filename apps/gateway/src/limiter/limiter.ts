@@ -213,7 +213,9 @@ export class Limiter {
   settle(ref: AdmissionRef, settlement: SettleRequest, traceparent?: string): Promise<void> {
     const settle = settleCallOf(ref, settlement);
     this.#grants.settled(ref, settle);
-    return this.#unacknowledged.send(ref.instanceId, { settle, traceparent });
+    return this.#unacknowledged.send(ref.instanceId, { settle, traceparent }, () =>
+      this.#grants.acknowledged(ref),
+    );
   }
 
   /** Resolves to false if it is not certain that the report was written. */
