@@ -20,11 +20,15 @@ interface LargeBody {
  * at the time of the call.
  */
 export interface LostGrant {
+  /** What is restored. The same in each attempt. */
+  readonly of: object;
   readonly instanceId: string;
   readonly restore: LimiterCall;
   readonly isHeld: () => boolean;
   /** The call that ended the grant meanwhile, if any. It must be sent again after the restore. */
   readonly ended: () => LimiterCall | null;
+  /** Its instance has ended, and the limiter ends what that held: nothing is to be restored. */
+  readonly isForgotten: () => boolean;
 }
 
 export interface GrantsOptions {
@@ -128,35 +132,37 @@ export class Grants {
       if (ref.instanceId === instanceId) this.#largeBodies.delete(id);
   }
 
-  /** What to restore for one organization, or for all. */
-  lost(orgId?: string): LostGrant[] {
-    const all: LostGrant[] = [];
+  /**
+   * What to restore for one organization, or for all: each grant that is remembered now, as it is
+   * when the loop reaches it.
+   */
+  *lost(orgId?: string): Generator<LostGrant> {
     const wanted = (of: { readonly orgId: string }) => orgId === undefined || of.orgId === orgId;
-    for (const grant of this.#open)
-      if (wanted(grant.admit))
-        all.push({
-          instanceId: grant.admit.instanceId,
-          restore: { restore: restoreOf(grant) },
-          isHeld: () => isOpen(grant),
-          ended: () => grant.ended,
-        });
-    for (const grant of [...this.#settling, ...this.#settled])
-      if (wanted(grant.admit))
-        all.push({
-          instanceId: grant.admit.instanceId,
-          restore: { restore: { ...restoreOf(grant), settle: grant.ended?.settle ?? null } },
-          isHeld: () => false,
-          ended: () => null,
-        });
-    for (const body of this.#largeBodies.values())
-      if (wanted(body.ref))
-        all.push({
-          instanceId: body.ref.instanceId,
-          restore: { takeLargeBody: { ...body.ref, restore: true } },
-          isHeld: () => this.#largeBodies.has(body.ref.admissionId),
-          ended: () => body.ended,
-        });
-    return all;
+    const grants: Grant[] = [];
+    for (const some of [this.#open, this.#settling, this.#settled])
+      for (const grant of some) if (wanted(grant.admit)) grants.push(grant);
+    const bodies = [...this.#largeBodies.values()].filter(({ ref }) => wanted(ref));
+    for (const grant of grants) {
+      if (isOpen(grant)) yield lostGrantOf(grant);
+      else if (grant.ended?.settle) yield lostSettlementOf(grant, grant.ended.settle);
+    }
+    for (const body of bodies) if (this.#holds(body)) yield this.#lostLargeBody(body);
+  }
+
+  #holds(body: LargeBody): boolean {
+    return this.#largeBodies.get(body.ref.admissionId) === body;
+  }
+
+  #lostLargeBody(body: LargeBody): LostGrant {
+    const { ref } = body;
+    return {
+      of: body,
+      instanceId: ref.instanceId,
+      restore: { takeLargeBody: { ...ref, restore: true } },
+      isHeld: () => this.#holds(body),
+      ended: () => body.ended,
+      isForgotten: () => !this.#holds(body) && !body.ended,
+    };
   }
 
   #end({ grant }: AdmissionRef, ended: LimiterCall): Grant | null {
@@ -172,6 +178,24 @@ const isOpen = ({ listed, ended }: Grant): boolean => listed && !ended;
 function dropOf(instanceId: string, grants: LinkedList<Grant>): void {
   for (const grant of grants) if (grant.admit.instanceId === instanceId) grants.delete(grant);
 }
+
+const lostGrantOf = (grant: Grant): LostGrant => ({
+  of: grant,
+  instanceId: grant.admit.instanceId,
+  restore: { restore: restoreOf(grant) },
+  isHeld: () => isOpen(grant),
+  ended: () => grant.ended,
+  isForgotten: () => !grant.listed && !grant.ended,
+});
+
+const lostSettlementOf = (grant: Grant, settle: Settle): LostGrant => ({
+  of: grant,
+  instanceId: grant.admit.instanceId,
+  restore: { restore: { ...restoreOf(grant), settle } },
+  isHeld: () => false,
+  ended: () => null,
+  isForgotten: () => false,
+});
 
 function restoreOf({ admit, admittedAtMs, reservedAtMs }: Grant): Restore {
   const { hasImages, reserve, ...what } = admit;

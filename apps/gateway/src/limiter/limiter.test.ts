@@ -337,6 +337,8 @@ const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => 
 /** What of it the limiter gets. */
 const sent = ({ orgId, instanceId, admissionId }: AdmissionRef) => ({ orgId, instanceId, admissionId });
 
+const isDone = (limiter: Limiter) => limiter.unacknowledged === 0 && !limiter.restoring;
+
 describe('state that the limiter has lost', () => {
   const forgottenOnce = (fake: FakeLimiter) => {
     fake.answers.heartbeat = ({ heartbeat }) => ({
@@ -362,7 +364,7 @@ describe('state that the limiter has lost', () => {
     fake.calls.length = 0;
     fake.notify({ orgStateLost: { orgId: 'org_1' } });
 
-    await eventually(() => restored(fake).length === 3 && limiter.unacknowledged === 0);
+    await eventually(() => restored(fake).length === 3 && isDone(limiter));
     const what = {
       orgId: 'org_1',
       keyId: 'key_1',
@@ -384,6 +386,18 @@ describe('state that the limiter has lost', () => {
     ]);
   });
 
+  it('is restored beside requests, however much more it is than may be unacknowledged', async () => {
+    const { limiter, fake } = await start({ heartbeatMs: 60_000, maxUnacknowledged: 100 });
+    const refs = Array.from({ length: 300 }, (_, i) => limiter.admissionRef('org_1', `a${i}`));
+    await Promise.all(refs.map((ref) => limiter.admit(ref, admission)));
+    await Promise.all(refs.slice(0, 50).map((ref) => limiter.settle(ref, settlement)));
+    fake.answers.restore = () => undefined;
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
+    await eventually(() => restored(fake).length === 300);
+    expect([limiter.restoring, limiter.ready, limiter.unacknowledged]).toEqual([true, true, 0]);
+    expect(await limiter.admit(limiter.admissionRef('org_2', 'b'), admission)).toEqual(admitted.admitted);
+  });
+
   it('and settled during the restore is settled again after it', async () => {
     const { limiter, fake } = await start({ heartbeatMs: 60_000 });
     const ref = limiter.admissionRef('org_1', 'a');
@@ -396,7 +410,7 @@ describe('state that the limiter has lost', () => {
     await limiter.settle(ref, settlement);
     expect(fake.of('settle')).toHaveLength(1);
     unavailable = false;
-    await eventually(() => fake.of('settle').length === 2 && limiter.unacknowledged === 0);
+    await eventually(() => fake.of('settle').length === 2 && isDone(limiter));
     expect(fake.calls.at(-1)?.settle).toMatchObject({ ...sent(ref), ...settlement });
   });
 
@@ -423,7 +437,7 @@ describe('state that the limiter has lost', () => {
     await eventually(() => fake.of('heartbeat').length > beats + 1);
     fake.calls.length = 0;
     unavailable = false;
-    await eventually(() => fake.of('restore').length === 2 && limiter.unacknowledged === 0);
+    await eventually(() => fake.of('restore').length === 2 && isDone(limiter));
     const endings = fake.calls.flatMap(({ settle, withdraw, releaseLargeBody }) => {
       const end = settle ?? withdraw ?? releaseLargeBody;
       return end ? [end.admissionId] : [];
@@ -442,7 +456,7 @@ describe('state that the limiter has lost', () => {
     await eventually(() => restored(fake).length > 1);
     fake.answers.heartbeat = () => ({ heartbeat: {} });
     deaf = false;
-    await eventually(() => limiter.unacknowledged === 0);
+    await eventually(() => isDone(limiter));
     expect(limiter.admissionRef('org_1', 'b').instanceId).toBe(ref.instanceId);
     expect(told.lost).toEqual([]);
   });
@@ -455,7 +469,7 @@ describe('state that the limiter has lost', () => {
     fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => told.lost.length === 1);
     expect(told.lost).toEqual([ref.instanceId]);
-    await eventually(() => limiter.ready && limiter.unacknowledged === 0);
+    await eventually(() => limiter.ready && isDone(limiter));
   });
 
   it('does not get settlements of long ago again', async () => {

@@ -18,6 +18,7 @@ import {
 } from './calls.ts';
 import { Grants, type LostGrant } from './grants.ts';
 import { InstanceLease } from './lease.ts';
+import { Restores } from './restores.ts';
 import { type LimiterReply, LimiterSession, type LimiterSessionOptions } from './session.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
@@ -61,6 +62,7 @@ export class Limiter {
   readonly #session: LimiterSession;
   readonly #unacknowledged: Unacknowledged;
   readonly #grants: Grants;
+  readonly #restores: Restores;
 
   constructor(options: LimiterOptions) {
     this.#options = options;
@@ -70,7 +72,7 @@ export class Limiter {
       heartbeatMs: options.heartbeatMs,
       cutOffMs: options.cutOffMs,
       nowMs,
-      isIdle: () => this.#grants.size === 0 && this.#unacknowledged.size === 0,
+      isIdle: () => this.#grants.size === 0 && this.#unacknowledged.size === 0 && !this.#restores.busy,
       onLeaseLost: (instanceId) => {
         this.#unacknowledged.forget(instanceId);
         this.#grants.forget(instanceId);
@@ -82,16 +84,19 @@ export class Limiter {
         options.onLeaseLost(instanceId);
       },
       onAlive: () => this.#grants.confirmed(),
-      onStateLost: () => this.#restore(),
+      onStateLost: () => this.#restores.restore(),
     });
     this.#session = new LimiterSession({
       ...options,
       hello: this.#lease.heartbeatCall,
       accept: this.#lease.accept,
-      onUp: () => this.#unacknowledged.retry(),
+      onUp: () => {
+        this.#unacknowledged.retry();
+        this.#restores.retry();
+      },
       onQuiet: () => void this.#lease.sendHeartbeat(this.#session),
       onNotice: (notice) => {
-        if (notice.orgStateLost) this.#restore(notice.orgStateLost.orgId);
+        if (notice.orgStateLost) this.#restores.restore(notice.orgStateLost.orgId);
         options.onNotice(notice);
       },
     });
@@ -99,6 +104,12 @@ export class Limiter {
       call: (call) => this.#session.call(call),
       retryMs: RETRY_MS,
       waitMs: options.settleWaitMs,
+    });
+    this.#restores = new Restores({
+      call: (call) => this.#session.call(call),
+      lost: (orgId) => this.#grants.lost(orgId),
+      retryMs: RETRY_MS,
+      onRestored: (lost, reply) => this.#restored(lost, reply),
     });
   }
 
@@ -110,6 +121,7 @@ export class Limiter {
   /** Ends the session. The reaper takes over what is still unacknowledged. */
   stop(): void {
     this.#unacknowledged.stop();
+    this.#restores.stop();
     this.#lease.stop();
     this.#session.stop();
   }
@@ -120,6 +132,11 @@ export class Limiter {
 
   get unacknowledged(): number {
     return this.#unacknowledged.size;
+  }
+
+  /** Whether the limiter is being told again what it has lost. Requests do not wait for that. */
+  get restoring(): boolean {
+    return this.#restores.busy;
   }
 
   /** Identifies what a request is about to hold, under the current instance. */
@@ -227,17 +244,13 @@ export class Limiter {
   /** Waits for all acknowledgements. Resolves to false if the time runs out first. */
   async flush(timeoutMs: number): Promise<boolean> {
     const endMs = this.#options.nowMs() + timeoutMs;
-    while (this.#unacknowledged.size > 0 && this.#options.nowMs() < endMs) {
+    const isDone = () => this.#unacknowledged.size === 0 && !this.#restores.busy;
+    while (!isDone() && this.#options.nowMs() < endMs) {
       this.#unacknowledged.retry();
+      this.#restores.retry();
       await new Promise((resolve) => setTimeout(resolve, this.#options.reconnectMs));
     }
-    return this.#unacknowledged.size === 0;
-  }
-
-  /** Sends the limiter again what it granted, for one organization or for all. */
-  #restore(orgId?: string): void {
-    for (const lost of this.#grants.lost(orgId))
-      void this.#unacknowledged.send(lost.instanceId, lost.restore, (reply) => this.#restored(lost, reply));
+    return isDone();
   }
 
   #restored(lost: LostGrant, { restore, takeLargeBody }: LimiterReply): void {
