@@ -1,4 +1,5 @@
 import { status } from '@grpc/grpc-js';
+import { CUT_OFF_MS } from '@tidegate/contracts';
 import {
   callUnary,
   type LimiterClient,
@@ -171,6 +172,7 @@ function createLimiter(
     reconnectMs: config.RECONNECT_MS,
     lookMs: RESOLVE_EVERY_MS,
     heartbeatMs: config.HEARTBEAT_MS,
+    cutOffMs: CUT_OFF_MS,
     settleWaitMs: config.SETTLE_WAIT_MS,
     maxOpenCalls: MAX_OPEN_CALLS,
     maxUnacknowledged: config.MAX_REQUESTS_IN_FLIGHT,

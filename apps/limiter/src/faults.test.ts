@@ -121,7 +121,8 @@ describe('a Redis that hangs', () => {
     await session.decide({ admit: anAdmitInput(key, instanceId) });
     for (const pid of redis.pids) process.kill(pid, 'SIGSTOP');
     try {
-      const asked = Array.from({ length: 250 }, () => session.ask({ heartbeat: { instanceId } }));
+      const ref = { orgId: key.orgId, instanceId, admissionId: 'none' };
+      const asked = Array.from({ length: 250 }, () => session.ask({ withdraw: ref }));
       const reasons = (await Promise.all(asked)).map(({ failed }) => failed?.reason.split(':')[0]);
       expect(reasons.filter((reason) => reason === 'overloaded')).toHaveLength(50);
       expect(reasons.filter((reason) => reason === 'redis')).toHaveLength(200);

@@ -1,3 +1,5 @@
+import { CUT_OFF_MS, LEASE_MS } from '@tidegate/contracts';
+
 export interface LimiterTiming {
   readonly leaseMs: number;
   /** How long a Redis server must be available before this limiter declares an instance dead. */
@@ -9,9 +11,9 @@ export interface LimiterTiming {
 }
 
 export const TIMING: LimiterTiming = {
-  leaseMs: 8_000,
+  leaseMs: LEASE_MS,
   // Less than four reaper intervals, so that the fourth run finds it over.
-  graceMs: 7_500,
+  graceMs: CUT_OFF_MS,
   reapEveryMs: 2_000,
   recoverEveryMs: 10_000,
   sweepEveryMs: 10_000,

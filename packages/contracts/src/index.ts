@@ -2,6 +2,7 @@ export * from './api-key.ts';
 export { CONDITIONS, type Condition, conditionFromWire, WIRE_CONDITIONS } from './condition.ts';
 export * from './errors.ts';
 export * from './ids.ts';
+export * from './lease.ts';
 export * from './pools.ts';
 export * from './redis-keys.ts';
 export * from './refusal-report.ts';

@@ -116,6 +116,6 @@ export class Sampler {
 
   #behindSinceMs(): number {
     const backs = this.#world.killsBehind.map(({ atMs, backMs }) => backMs || atMs + FREE_WITHIN_MS);
-    return Math.max(this.#redisSinceMs, ...backs);
+    return Math.max(this.#redisSinceMs, this.#world.reapingSinceMs, ...backs);
   }
 }

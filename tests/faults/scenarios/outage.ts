@@ -1,3 +1,4 @@
+import { eventually } from '@tidegate/testing';
 import { plainAsk, type Seen, send } from '../load/ask.ts';
 import { Load } from '../load/load.ts';
 import type { Key } from '../world/org.ts';
@@ -9,6 +10,11 @@ const BACK_WITHIN_MS = 2_000;
 /** A request that began this soon after an outage began may still have been decided. */
 const EDGE_MS = 500;
 const GIVEN_UP_MS = 60_000;
+/** Ends before a gateway that reaches no limiter ends its requests. */
+const SHORT_ANSWER_MS = 3_000;
+/** Ends after a lease, and before the shorter outages of a long campaign do. */
+const LONG_ANSWER_MS = 20_000;
+const CHUNK_MS = 200;
 
 export interface OutageOptions {
   readonly name: string;
@@ -58,9 +64,17 @@ export class Outage {
   /**
    * An outage of something that decides requests. Nothing is admitted, errors come at once, and
    * service is back soon after.
+   *
+   * @param endsLeases nobody renews leases, but perhaps somebody reaps: answers that take longer
+   *   than a lease break off. Otherwise all answers under way are finished.
    */
-  async ofWhatDecides(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
+  async ofWhatDecides(
+    down: () => Promise<void>,
+    up: () => Promise<void>,
+    endsLeases: boolean,
+  ): Promise<void> {
     const { world, lastsMs } = this.#options;
+    const under = await this.#answersUnderWay();
     await down();
     const downMs = Date.now();
     let going = true;
@@ -79,6 +93,32 @@ export class Outage {
     await up();
     this.figures.backMs = await this.#untilBack(world.gateways);
     this.#judge(meanwhile);
+    for (const { seen, lasts } of under) {
+      const { status, complete, ask } = await seen;
+      this.seen.push(await seen);
+      const breaksOff = endsLeases && lasts > SHORT_ANSWER_MS;
+      if (status !== 200 || complete === breaksOff)
+        this.#wrong(`an answer of ${lasts} ms (${ask.order.tag}): ${status}, complete: ${complete}`);
+    }
+  }
+
+  /**
+   * Through each gateway, answers that begin before the outage. One ends during the first seconds
+   * of it, and one much later. Resolves once the model answers them.
+   */
+  async #answersUnderWay() {
+    const { world, random, lastsMs } = this.#options;
+    const lengths = [SHORT_ANSWER_MS, LONG_ANSWER_MS].filter((lasts) => lasts < lastsMs);
+    const answers = world.gateways.flatMap((gateway, i) =>
+      lengths.map((lasts) => {
+        const key = random.pick(random.pick(world.orgs).keys);
+        const order = { tag: `under-way-${i}-${lasts}`, gapMs: CHUNK_MS, tokens: lasts / CHUNK_MS };
+        return { lasts, seen: send({ ...plainAsk(key, gateway, order), stream: true }) };
+      }),
+    );
+    const called = () => world.witness.calls.filter(({ order }) => order.tag.startsWith('under-way'));
+    await eventually(() => called().length === answers.length);
+    return answers;
   }
 
   /** @param errors the answers during the outage, which should all be errors */

@@ -17,6 +17,8 @@ interface Target {
   readonly name: string;
   /** Whether deciding requests needs it. */
   readonly needed: boolean;
+  /** Whether gateways lose their leases by it. */
+  readonly endsLeases?: boolean;
   down(world: World, stores: Stores): Promise<void>;
   up(world: World, stores: Stores): Promise<void>;
 }
@@ -53,6 +55,7 @@ const TARGETS: readonly Target[] = [
     id: 'limiters',
     name: 'both limiters down',
     needed: true,
+    endsLeases: true,
     down: async (world) => world.keepDown(LIMITERS),
     up: (world) => world.letUp(),
   },
@@ -60,6 +63,7 @@ const TARGETS: readonly Target[] = [
     id: 'hung-limiters',
     name: 'both limiters hung (SIGSTOP)',
     needed: true,
+    endsLeases: true,
     down: signals(LIMITERS, 'SIGSTOP'),
     up: signals(LIMITERS, 'SIGCONT'),
   },
@@ -133,9 +137,16 @@ async function outageOf(target: Target, { world, stores, collector, random, last
   const memory = new Memory(world.stack, collector);
   await memory.markBefore();
   const outage = new Outage({ name: target.name, world, random, lastsMs, unseen });
-  const down = () => target.down(world, stores);
-  const up = () => target.up(world, stores);
-  await (target.needed ? outage.ofWhatDecides(down, up) : outage.ofWhatIsNotNeeded(down, up));
+  const { needed, endsLeases = false } = target;
+  const down = async () => {
+    if (needed) world.reapingSinceMs = Number.POSITIVE_INFINITY;
+    await target.down(world, stores);
+  };
+  const up = async () => {
+    await target.up(world, stores);
+    if (needed) world.reapingSinceMs = Date.now();
+  };
+  await (needed ? outage.ofWhatDecides(down, up, endsLeases) : outage.ofWhatIsNotNeeded(down, up));
   if (unseen) first.keys.push(unseen);
   const unquiet = await untilQuiet(world);
   seen.push(...outage.seen, ...(await warmUp(world, random)));

@@ -49,6 +49,8 @@ export class World {
   readonly kills: Kill[] = [];
   /** Paused gateways. Nobody sends requests to them. */
   readonly paused = new Set<string>();
+  /** Since when nothing that reaps has been taken away. Infinity: it is away. */
+  reapingSinceMs = 0;
   readonly #clockOffsetMs: number;
   readonly #close: (() => Promise<unknown>)[];
   readonly #recovered: Map<string, () => void>;

@@ -23,8 +23,8 @@ export interface Grant extends Linked<Grant> {
   reservedAtMs: number;
   /** The call that ended the grant. It is sent again after the grant is restored. */
   ended: LimiterCall | null;
-  /** Monotonic time. 0 if not settled. */
-  settledAtMs: number;
+  /** When the limiter acknowledged the settlement, by monotonic time. 0: not yet. */
+  acknowledgedAtMs: number;
 }
 
 export type SettleCall = Required<Settle>;

@@ -5,8 +5,8 @@ import { Ring } from './ring.ts';
 import type { LimiterCall } from './session.ts';
 
 /**
- * How long an acknowledged settlement is remembered. Metering has written it by then, unless it is
- * behind, and a loss of Redis state is noticed within 20 s.
+ * How long a settlement is remembered after it was acknowledged. Metering has written it by then,
+ * unless it is behind, and a loss of Redis state is noticed within 20 s.
  */
 const REMEMBER_MS = 30_000;
 
@@ -20,15 +20,19 @@ interface LargeBody {
  * at the time of the call.
  */
 export interface LostGrant {
+  /** What is restored. The same in each attempt. */
+  readonly of: object;
   readonly instanceId: string;
   readonly restore: LimiterCall;
   readonly isHeld: () => boolean;
   /** The call that ended the grant meanwhile, if any. It must be sent again after the restore. */
   readonly ended: () => LimiterCall | null;
+  /** Its instance has ended, and the limiter ends what that held: nothing is to be restored. */
+  readonly isForgotten: () => boolean;
 }
 
 export interface GrantsOptions {
-  /** How many settlements to remember at most. The oldest are forgotten first. */
+  /** How many acknowledged settlements to remember at most. The oldest are forgotten first. */
   readonly maxSettled: number;
   /** Monotonic clock. */
   readonly nowMs: () => number;
@@ -42,7 +46,9 @@ export interface GrantsOptions {
 export class Grants {
   readonly #options: GrantsOptions;
   readonly #open = new LinkedList<Grant>();
-  /** Oldest first. */
+  /** Their settlements are not acknowledged yet. Whoever sends those bounds their number. */
+  readonly #settling = new LinkedList<Grant>();
+  /** Their settlements are acknowledged, the oldest first. */
   readonly #settled: Ring<Grant>;
   readonly #largeBodies = new Map<string, LargeBody>();
 
@@ -52,7 +58,7 @@ export class Grants {
   }
 
   get size(): number {
-    return this.#open.size + this.#settled.size + this.#largeBodies.size;
+    return this.#open.size + this.#settling.size + this.#settled.size + this.#largeBodies.size;
   }
 
   /** @param admittedAtMs by the limiter's clock */
@@ -62,7 +68,7 @@ export class Grants {
       admittedAtMs,
       reservedAtMs: admit.reserve ? admittedAtMs : 0,
       ended: null,
-      settledAtMs: 0,
+      acknowledgedAtMs: 0,
       previous: null,
       next: null,
       listed: false,
@@ -73,7 +79,7 @@ export class Grants {
 
   /** @param atMs by the limiter's clock */
   reserved({ grant }: AdmissionHandle, atMs: number): void {
-    if (grant?.listed) grant.reservedAtMs = atMs;
+    if (grant && isOpen(grant)) grant.reservedAtMs = atMs;
   }
 
   withdrawn(handle: AdmissionHandle): void {
@@ -82,8 +88,14 @@ export class Grants {
 
   settled(handle: AdmissionHandle, settle: Settle): void {
     const grant = this.#end(handle, { settle });
-    if (!grant) return;
-    grant.settledAtMs = this.#options.nowMs();
+    if (grant) this.#settling.add(grant);
+  }
+
+  /** The limiter has acknowledged the settlement. */
+  acknowledged({ grant }: AdmissionHandle): void {
+    if (!grant?.listed || !grant.ended) return;
+    this.#settling.delete(grant);
+    grant.acknowledgedAtMs = this.#options.nowMs();
     this.#settled.push(grant);
   }
 
@@ -103,55 +115,87 @@ export class Grants {
    */
   stateIntact(): void {
     const beforeMs = this.#options.nowMs() - REMEMBER_MS;
-    this.#settled.dropWhile(({ settledAtMs }) => settledAtMs <= beforeMs);
+    this.#settled.dropWhile(({ acknowledgedAtMs }) => acknowledgedAtMs <= beforeMs);
   }
 
   /** The limiter has ended everything that this instance held. */
   forget(instanceId: string): void {
-    for (const grant of this.#open) if (grant.admit.instanceId === instanceId) this.#open.delete(grant);
+    this.forgetOpen(instanceId);
+    dropOf(instanceId, this.#settling);
     this.#settled.keep(({ admit }) => admit.instanceId !== instanceId);
+  }
+
+  /** What this instance held is left to the limiter. What it has ended is not. */
+  forgetOpen(instanceId: string): void {
+    dropOf(instanceId, this.#open);
     for (const [id, { handle }] of this.#largeBodies)
       if (handle.instanceId === instanceId) this.#largeBodies.delete(id);
   }
 
-  /** What to restore for one organization, or for all. */
-  toRestore(orgId?: string): LostGrant[] {
-    const all: LostGrant[] = [];
+  /**
+   * What to restore for one organization, or for all: each grant that is remembered now, as it is
+   * when the loop reaches it.
+   */
+  *toRestore(orgId?: string): Generator<LostGrant> {
     const wanted = (of: { readonly orgId: string }) => orgId === undefined || of.orgId === orgId;
-    for (const grant of this.#open)
-      if (wanted(grant.admit))
-        all.push({
-          instanceId: grant.admit.instanceId,
-          restore: { restore: restoreOf(grant) },
-          isHeld: () => grant.listed,
-          ended: () => grant.ended,
-        });
-    for (const grant of this.#settled)
-      if (wanted(grant.admit))
-        all.push({
-          instanceId: grant.admit.instanceId,
-          restore: { restore: { ...restoreOf(grant), settle: grant.ended?.settle ?? null } },
-          isHeld: () => false,
-          ended: () => null,
-        });
-    for (const body of this.#largeBodies.values())
-      if (wanted(body.handle))
-        all.push({
-          instanceId: body.handle.instanceId,
-          restore: { takeLargeBody: { ...body.handle, restore: true } },
-          isHeld: () => this.#largeBodies.has(body.handle.admissionId),
-          ended: () => body.ended,
-        });
-    return all;
+    const grants: Grant[] = [];
+    for (const some of [this.#open, this.#settling, this.#settled])
+      for (const grant of some) if (wanted(grant.admit)) grants.push(grant);
+    const bodies = [...this.#largeBodies.values()].filter(({ handle }) => wanted(handle));
+    for (const grant of grants) {
+      if (isOpen(grant)) yield lostGrantOf(grant);
+      else if (grant.ended?.settle) yield lostSettlementOf(grant, grant.ended.settle);
+    }
+    for (const body of bodies) if (this.#holds(body)) yield this.#lostLargeBody(body);
+  }
+
+  #holds(body: LargeBody): boolean {
+    return this.#largeBodies.get(body.handle.admissionId) === body;
+  }
+
+  #lostLargeBody(body: LargeBody): LostGrant {
+    const { handle } = body;
+    return {
+      of: body,
+      instanceId: handle.instanceId,
+      restore: { takeLargeBody: { ...handle, restore: true } },
+      isHeld: () => this.#holds(body),
+      ended: () => body.ended,
+      isForgotten: () => !this.#holds(body) && !body.ended,
+    };
   }
 
   #end({ grant }: AdmissionHandle, ended: LimiterCall): Grant | null {
-    if (!grant?.listed) return null;
+    if (!grant || !isOpen(grant)) return null;
     grant.ended = ended;
     this.#open.delete(grant);
     return grant;
   }
 }
+
+const isOpen = ({ listed, ended }: Grant): boolean => listed && !ended;
+
+function dropOf(instanceId: string, grants: LinkedList<Grant>): void {
+  for (const grant of grants) if (grant.admit.instanceId === instanceId) grants.delete(grant);
+}
+
+const lostGrantOf = (grant: Grant): LostGrant => ({
+  of: grant,
+  instanceId: grant.admit.instanceId,
+  restore: { restore: restoreOf(grant) },
+  isHeld: () => isOpen(grant),
+  ended: () => grant.ended,
+  isForgotten: () => !grant.listed && !grant.ended,
+});
+
+const lostSettlementOf = (grant: Grant, settle: Settle): LostGrant => ({
+  of: grant,
+  instanceId: grant.admit.instanceId,
+  restore: { restore: { ...restoreOf(grant), settle } },
+  isHeld: () => false,
+  ended: () => null,
+  isForgotten: () => false,
+});
 
 function restoreOf({ admit, admittedAtMs, reservedAtMs }: Grant): Restore {
   const { hasImages, reserve, ...what } = admit;

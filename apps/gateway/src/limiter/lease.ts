@@ -3,10 +3,20 @@ import type { LimiterCall, LimiterReply } from './session.ts';
 
 export interface LeaseOptions {
   readonly heartbeatMs: number;
+  /** The instance ends by itself when no heartbeat of the last `cutOffMs` was answered. */
+  readonly cutOffMs: number;
+  /** Monotonic clock. */
+  readonly nowMs: () => number;
   /** Whether this process holds nothing and has nothing left to send. */
   readonly isIdle: () => boolean;
   /** The limiter has settled everything the instance held. Its requests must end now. */
   readonly onLeaseLost: (instanceId: string) => void;
+  /**
+   * No limiter has answered for `cutOffMs`. The instance's requests must end now, before a limiter
+   * gives their slots away. What has not been sent may still be sent, because the lease may not be
+   * lost yet.
+   */
+  readonly onCutOff: (instanceId: string) => void;
   /** The limiter knows the lease, so its live state is intact. */
   readonly onAlive: () => void;
   /** The limiter has lost its live state. What the instance holds must be restored. */
@@ -21,6 +31,8 @@ interface HeartbeatSession {
   readonly link: object | null;
   /** Gives that up, if it is still in use. */
   reset(reason: string, link: object | null): void;
+  /** Tells whether its limiter fails to keep the lease. */
+  setFailing(failing: boolean, link: object | null): void;
 }
 
 /**
@@ -32,11 +44,18 @@ const IDLE_FACTOR = 2.5;
 /**
  * The lease of this gateway's instance. It sends a heartbeat every second over the session, fewer
  * while it is idle. Losing the lease ends the instance, and the process continues as a new one.
+ *
+ * A limiter that cannot be reached cannot say that the lease is lost. So the instance also ends
+ * when heartbeats have gone unanswered for almost as long as a lease. It ends only once: the next
+ * instance has no lease before a limiter answers it. A failed heartbeat was answered. The limiter
+ * cannot reach Redis, and if none can, nobody gives slots away.
  */
 export class InstanceLease {
   readonly #options: LeaseOptions;
   #instanceId = newInstanceId();
   #registered = false;
+  /** When the last heartbeat was sent that a limiter answered. Null: this instance has none yet. */
+  #heardMs: number | null = null;
   #session: HeartbeatSession | null = null;
   #timer: NodeJS.Timeout | undefined;
   #idle = false;
@@ -57,7 +76,14 @@ export class InstanceLease {
    * Processes the reply to a heartbeat. `again`: the instance is not registered, because it is a
    * new one or live state was lost, and must send another heartbeat.
    */
-  readonly accept = (reply: LimiterReply): 'up' | 'again' | 'failed' => {
+  readonly accept = (
+    reply: LimiterReply,
+    { heartbeat }: LimiterCall,
+    sentMs: number,
+  ): 'up' | 'again' | 'failed' => {
+    // The instance has ended since.
+    if (heartbeat?.instanceId !== this.#instanceId) return 'again';
+    this.#heardMs = Math.max(this.#heardMs ?? sentMs, sentMs);
     if (!reply.heartbeat) return 'failed';
     const { leaseLost, leaseUnknown } = reply.heartbeat;
     if (leaseLost) this.abandon(this.#instanceId);
@@ -74,9 +100,27 @@ export class InstanceLease {
   /** Ends this instance unless it has ended already. */
   abandon(instanceId: string): void {
     if (instanceId !== this.#instanceId) return;
+    this.#begin();
+    this.#options.onLeaseLost(instanceId);
+  }
+
+  #begin(): void {
     this.#instanceId = newInstanceId();
     this.#registered = false;
-    this.#options.onLeaseLost(instanceId);
+    this.#heardMs = null;
+  }
+
+  /** How long this instance may go on if no limiter answers. */
+  #leftMs(): number {
+    const { cutOffMs, nowMs } = this.#options;
+    return this.#heardMs === null ? Number.POSITIVE_INFINITY : this.#heardMs + cutOffMs - nowMs();
+  }
+
+  #endIfCutOff(): void {
+    if (this.#leftMs() > 0) return;
+    const instanceId = this.#instanceId;
+    this.#begin();
+    this.#options.onCutOff(instanceId);
   }
 
   start(session: HeartbeatSession): void {
@@ -96,6 +140,7 @@ export class InstanceLease {
   use(): void {
     if (!this.#idle || !this.#session) return;
     clearTimeout(this.#timer);
+    this.#endIfCutOff();
     void this.sendHeartbeat(this.#session);
     this.#scheduleHeartbeat(false);
   }
@@ -105,23 +150,36 @@ export class InstanceLease {
     if (!session) return;
     this.#idle = idle;
     const { heartbeatMs } = this.#options;
+    const everyMs = idle ? heartbeatMs * IDLE_FACTOR : heartbeatMs;
     this.#timer = setTimeout(
       () => {
+        // After a standstill of the process, the first heartbeat is that of the next instance.
+        this.#endIfCutOff();
         void this.sendHeartbeat(session);
         this.#scheduleHeartbeat();
       },
-      idle ? heartbeatMs * IDLE_FACTOR : heartbeatMs,
+      Math.min(everyMs, this.#leftMs()),
     );
   }
 
-  /** Sends one heartbeat now. If it gets no answer, the session is given up. */
+  /**
+   * Sends one heartbeat now. If it gets no answer, the session is given up. If it fails, the
+   * session looks for another limiter.
+   */
   async sendHeartbeat(session: HeartbeatSession): Promise<void> {
     if (!session.up) return;
     const instanceId = this.#instanceId;
     const { link } = session;
-    const reply = await session.call(this.heartbeatCall());
+    const call = this.heartbeatCall();
+    const sentMs = this.#options.nowMs();
+    const reply = await session.call(call);
     if (instanceId !== this.#instanceId) return;
-    if (!reply) session.reset('a heartbeat was not answered', link);
-    else if (this.accept(reply) === 'again') await this.sendHeartbeat(session);
+    if (!reply) {
+      session.reset('a heartbeat was not answered', link);
+      return;
+    }
+    const verdict = this.accept(reply, call, sentMs);
+    session.setFailing(verdict === 'failed', link);
+    if (verdict === 'again') await this.sendHeartbeat(session);
   }
 }

@@ -17,7 +17,8 @@ export type LimiterReply = Reply__Output;
 export interface LinkOptions {
   /** The first call. The link is up once `accept` approves the reply. */
   readonly hello: () => LimiterCall;
-  readonly accept: (reply: LimiterReply) => 'up' | 'again' | 'failed';
+  /** @param sentMs when the call was made, by `nowMs` */
+  readonly accept: (reply: LimiterReply, call: LimiterCall, sentMs: number) => 'up' | 'again' | 'failed';
   readonly onNotice: (notice: Notice__Output) => void;
   /**
    * Called when calls are open but no replies arrive. It must make a call that needs only the
@@ -159,11 +160,13 @@ export class LimiterLink {
   };
 
   async #handshake(): Promise<void> {
-    const { hello, accept, onUp } = this.#options;
+    const { hello, accept, onUp, nowMs } = this.#options;
     for (;;) {
-      const reply = await this.#send(hello());
+      const call = hello();
+      const sentMs = nowMs();
+      const reply = await this.#send(call);
       if (this.#ended) return;
-      const verdict = reply ? accept(reply) : 'failed';
+      const verdict = reply ? accept(reply, call, sentMs) : 'failed';
       if (verdict === 'failed') return this.end('the limiter did not accept the session');
       if (verdict === 'up') break;
     }

@@ -51,6 +51,7 @@ async function start(change: Partial<RemoteLimiterOptions> = {}, server?: FakeLi
     reconnectMs: 20,
     lookMs: 20,
     heartbeatMs: 50,
+    cutOffMs: 3_600_000,
     settleWaitMs: 50,
     maxOpenCalls: 1_000,
     maxUnacknowledged: 100,
@@ -178,6 +179,27 @@ describe('the session', () => {
     expect(await limiter.countRequest('org_1', 'key_1')).toEqual(admitted.admitted);
     expect(second.of('countRequest')).toEqual([]);
     expect(told.down).toBe(0);
+  });
+
+  it('moves away from a limiter that cannot keep its lease to one that can, without a failed call', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    const { limiter, told } = await start({ peers: peersAt(first.address, second.address) }, first);
+    running.push(second);
+    first.answers.heartbeat = () => ({ failed: { reason: 'there is no connection' } });
+    await eventually(() => first.sessions === 0);
+    expect([limiter.ready, second.sessions, told.down]).toEqual([true, 1, 0]);
+    await limiter.countRequest('org_1', 'key_1');
+    expect(second.of('countRequest')).toHaveLength(1);
+  });
+
+  it('moves away from a limiter that cannot keep its lease even to one that will stop', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    second.draining = true;
+    const { limiter, told } = await start({ peers: peersAt(first.address, second.address) }, first);
+    running.push(second);
+    first.answers.heartbeat = () => ({ failed: { reason: 'there is no connection' } });
+    await eventually(() => first.sessions === 0);
+    expect([limiter.ready, second.sessions, told.down]).toEqual([true, 1, 0]);
   });
 
   it('moves to a limiter that DNS names later, if it prefers that one, without a failed call', async () => {
@@ -317,6 +339,8 @@ const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => 
 /** What of it the limiter gets. */
 const sent = ({ orgId, instanceId, admissionId }: AdmissionHandle) => ({ orgId, instanceId, admissionId });
 
+const isDone = (limiter: RemoteLimiter) => limiter.unacknowledged === 0 && !limiter.restoring;
+
 describe('state that the limiter has lost', () => {
   const forgottenOnce = (fake: FakeLimiter) => {
     fake.answers.heartbeat = ({ heartbeat }) => ({
@@ -342,7 +366,7 @@ describe('state that the limiter has lost', () => {
     fake.calls.length = 0;
     fake.notify({ orgStateLost: { orgId: 'org_1' } });
 
-    await eventually(() => restored(fake).length === 3 && limiter.unacknowledged === 0);
+    await eventually(() => restored(fake).length === 3 && isDone(limiter));
     const what = {
       orgId: 'org_1',
       keyId: 'key_1',
@@ -364,6 +388,18 @@ describe('state that the limiter has lost', () => {
     ]);
   });
 
+  it('is restored beside requests, however much more it is than may be unacknowledged', async () => {
+    const { limiter, fake } = await start({ heartbeatMs: 60_000, maxUnacknowledged: 100 });
+    const handles = Array.from({ length: 300 }, (_, i) => limiter.admissionHandle('org_1', `a${i}`));
+    await Promise.all(handles.map((handle) => limiter.admit(handle, admission)));
+    await Promise.all(handles.slice(0, 50).map((handle) => limiter.settle(handle, settlement)));
+    fake.answers.restore = () => undefined;
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
+    await eventually(() => restored(fake).length === 300);
+    expect([limiter.restoring, limiter.ready, limiter.unacknowledged]).toEqual([true, true, 0]);
+    expect(await limiter.admit(limiter.admissionHandle('org_2', 'b'), admission)).toEqual(admitted.admitted);
+  });
+
   it('and settled during the restore is settled again after it', async () => {
     const { limiter, fake } = await start({ heartbeatMs: 60_000 });
     const handle = limiter.admissionHandle('org_1', 'a');
@@ -376,7 +412,7 @@ describe('state that the limiter has lost', () => {
     await limiter.settle(handle, settlement);
     expect(fake.of('settle')).toHaveLength(1);
     unavailable = false;
-    await eventually(() => fake.of('settle').length === 2 && limiter.unacknowledged === 0);
+    await eventually(() => fake.of('settle').length === 2 && isDone(limiter));
     expect(fake.calls.at(-1)?.settle).toMatchObject({ ...sent(handle), ...settlement });
   });
 
@@ -403,7 +439,7 @@ describe('state that the limiter has lost', () => {
     await eventually(() => fake.of('heartbeat').length > beats + 1);
     fake.calls.length = 0;
     unavailable = false;
-    await eventually(() => fake.of('restore').length === 2 && limiter.unacknowledged === 0);
+    await eventually(() => fake.of('restore').length === 2 && isDone(limiter));
     const endings = fake.calls.flatMap(({ settle, withdraw, releaseLargeBody }) => {
       const end = settle ?? withdraw ?? releaseLargeBody;
       return end ? [end.admissionId] : [];
@@ -422,7 +458,7 @@ describe('state that the limiter has lost', () => {
     await eventually(() => restored(fake).length > 1);
     fake.answers.heartbeat = () => ({ heartbeat: {} });
     deaf = false;
-    await eventually(() => limiter.unacknowledged === 0);
+    await eventually(() => isDone(limiter));
     expect(limiter.admissionHandle('org_1', 'b').instanceId).toBe(handle.instanceId);
     expect(told.lost).toEqual([]);
   });
@@ -435,7 +471,7 @@ describe('state that the limiter has lost', () => {
     fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => told.lost.length === 1);
     expect(told.lost).toEqual([handle.instanceId]);
-    await eventually(() => limiter.ready && limiter.unacknowledged === 0);
+    await eventually(() => limiter.ready && isDone(limiter));
   });
 
   it('does not get settlements of long ago again', async () => {
@@ -504,6 +540,35 @@ describe('a lost lease', () => {
     await eventually(() => fake.of('takeLargeBody').length === 1);
     expect(fake.of('takeLargeBody')[0]?.takeLargeBody?.admissionId).toBe('a2');
     expect(restored(fake)).toEqual([]);
+  });
+
+  it('is assumed when no limiter has answered for almost as long: requests end, and settlements are still sent', async () => {
+    let aheadMs = 0;
+    const nowMs = () => performance.now() + aheadMs;
+    const { limiter, fake, told } = await start({ nowMs, cutOffMs: 20_000, callTimeoutMs: 3_600_000 });
+    const [open, settled] = ['a', 'b'].map((id) => limiter.admissionHandle('org_1', id));
+    if (!open || !settled) throw new Error('two were held');
+    await limiter.admit(open, admission);
+    await limiter.admit(settled, admission);
+    fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
+    await limiter.settle(settled, settlement);
+    fake.stop();
+    aheadMs = 20_000;
+    await eventually(() => told.lost.length > 0);
+    expect(told.lost).toEqual([open.instanceId]);
+    fake.calls.length = 0;
+    fake.answers.settle = () => ({ settle: {} });
+    await fake.start();
+    await eventually(() => limiter.ready && limiter.unacknowledged === 0);
+    expect(fake.of('heartbeat')[0]?.heartbeat).toEqual({
+      instanceId: limiter.admissionHandle('org_1', 'c').instanceId,
+      registered: false,
+    });
+    expect(fake.of('settle').map(({ settle }) => settle)).toMatchObject([sent(settled)]);
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
+    await eventually(() => restored(fake).length > 0);
+    expect(restored(fake)).toMatchObject([{ ...sent(settled), settle: settlement }]);
+    expect(told.lost).toEqual([open.instanceId]);
   });
 
   it('is noticed by the first admission that it refuses', async () => {

@@ -16,9 +16,9 @@ import {
   type SettleRequest,
   settleCallOf,
 } from './calls.ts';
-import { Grants } from './grants.ts';
+import { Grants, type LostGrant } from './grants.ts';
 import { InstanceLease } from './lease.ts';
-import { restoreGrants } from './restore.ts';
+import { Restores } from './restores.ts';
 import { type LimiterReply, LimiterSession, type LimiterSessionOptions } from './session.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
@@ -36,12 +36,15 @@ export interface RemoteLimiterOptions {
   readonly reconnectMs: number;
   readonly lookMs: number;
   readonly heartbeatMs: number;
+  /** See `LeaseOptions`. */
+  readonly cutOffMs: number;
   readonly settleWaitMs: number;
   readonly maxOpenCalls: number;
   /** Requests are refused while more final calls than this await acknowledgement. */
   readonly maxUnacknowledged: number;
   readonly onCalled?: LimiterSessionOptions['onCalled'];
   readonly onDown: () => void;
+  /** The instance has ended, and so must its requests. */
   readonly onLeaseLost: (instanceId: string) => void;
   readonly onNotice: (notice: Notice__Output) => void;
 }
@@ -59,6 +62,7 @@ export class RemoteLimiter {
   readonly #session: LimiterSession;
   readonly #unacknowledged: Unacknowledged;
   readonly #grants: Grants;
+  readonly #restores: Restores;
 
   constructor(options: RemoteLimiterOptions) {
     this.#options = options;
@@ -66,23 +70,33 @@ export class RemoteLimiter {
     this.#grants = new Grants({ maxSettled: MAX_SETTLED_REMEMBERED, nowMs });
     this.#lease = new InstanceLease({
       heartbeatMs: options.heartbeatMs,
-      isIdle: () => this.#grants.size === 0 && this.#unacknowledged.size === 0,
+      cutOffMs: options.cutOffMs,
+      nowMs,
+      isIdle: () => this.#grants.size === 0 && this.#unacknowledged.size === 0 && !this.#restores.busy,
       onLeaseLost: (instanceId) => {
         this.#unacknowledged.forget(instanceId);
         this.#grants.forget(instanceId);
         options.onLeaseLost(instanceId);
       },
+      onCutOff: (instanceId) => {
+        options.log.warn({ instanceId }, 'no limiter has answered for almost a lease: the instance ends');
+        this.#grants.forgetOpen(instanceId);
+        options.onLeaseLost(instanceId);
+      },
       onAlive: () => this.#grants.stateIntact(),
-      onStateLost: () => this.#restore(),
+      onStateLost: () => this.#restores.restore(),
     });
     this.#session = new LimiterSession({
       ...options,
       hello: this.#lease.heartbeatCall,
       accept: this.#lease.accept,
-      onUp: () => this.#unacknowledged.retry(),
+      onUp: () => {
+        this.#unacknowledged.retry();
+        this.#restores.retry();
+      },
       onQuiet: () => void this.#lease.sendHeartbeat(this.#session),
       onNotice: (notice) => {
-        if (notice.orgStateLost) this.#restore(notice.orgStateLost.orgId);
+        if (notice.orgStateLost) this.#restores.restore(notice.orgStateLost.orgId);
         options.onNotice(notice);
       },
     });
@@ -90,6 +104,12 @@ export class RemoteLimiter {
       call: (call) => this.#session.call(call),
       retryMs: RETRY_MS,
       waitMs: options.settleWaitMs,
+    });
+    this.#restores = new Restores({
+      call: (call) => this.#session.call(call),
+      lost: (orgId) => this.#grants.toRestore(orgId),
+      retryMs: RETRY_MS,
+      onRestored: (lost, reply) => this.#restored(lost, reply),
     });
   }
 
@@ -101,6 +121,7 @@ export class RemoteLimiter {
   /** Ends the session. The reaper takes over what is still unacknowledged. */
   stop(): void {
     this.#unacknowledged.stop();
+    this.#restores.stop();
     this.#lease.stop();
     this.#session.stop();
   }
@@ -111,6 +132,11 @@ export class RemoteLimiter {
 
   get unacknowledged(): number {
     return this.#unacknowledged.size;
+  }
+
+  /** Whether the limiter is being told again what it has lost. Requests do not wait for that. */
+  get restoring(): boolean {
+    return this.#restores.busy;
   }
 
   /** Identifies what a request is about to hold, under the current instance. */
@@ -210,7 +236,9 @@ export class RemoteLimiter {
   settle(handle: AdmissionHandle, settlement: SettleRequest, traceparent?: string): Promise<void> {
     const settle = settleCallOf(handle, settlement);
     this.#grants.settled(handle, settle);
-    return this.#unacknowledged.send(handle.instanceId, { settle, traceparent });
+    return this.#unacknowledged.send(handle.instanceId, { settle, traceparent }, () =>
+      this.#grants.acknowledged(handle),
+    );
   }
 
   /** Resolves to false if it is not certain that the report was written. */
@@ -222,16 +250,21 @@ export class RemoteLimiter {
   /** Waits for all acknowledgements. Resolves to false if the time runs out first. */
   async flush(timeoutMs: number): Promise<boolean> {
     const endMs = this.#options.nowMs() + timeoutMs;
-    while (this.#unacknowledged.size > 0 && this.#options.nowMs() < endMs) {
+    const isDone = () => this.#unacknowledged.size === 0 && !this.#restores.busy;
+    while (!isDone() && this.#options.nowMs() < endMs) {
       this.#unacknowledged.retry();
+      this.#restores.retry();
       await new Promise((resolve) => setTimeout(resolve, this.#options.reconnectMs));
     }
-    return this.#unacknowledged.size === 0;
+    return isDone();
   }
 
-  #restore(orgId?: string): void {
-    const [grants, lease, unacknowledged] = [this.#grants, this.#lease, this.#unacknowledged];
-    restoreGrants({ grants, lease, unacknowledged }, orgId);
+  #restored(lost: LostGrant, { restore, takeLargeBody }: LimiterReply): void {
+    const refused = restore?.leaseLost || takeLargeBody?.result === 'RESULT_LEASE_LOST';
+    // By now its slots may belong to others.
+    if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
+    const ended = lost.ended();
+    if (ended) void this.#unacknowledged.send(lost.instanceId, ended);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type LimiterClient, Peers, type SessionRequest } from '@tidegate/rpc';
 import { type LimiterCall, LimiterSession } from './session.ts';
 
@@ -108,5 +108,66 @@ describe('a call', () => {
     void session.call(ASKED);
     await next;
     expect(stream.messages.map(({ calls }) => calls?.length)).toEqual([2, 1, 1]);
+  });
+});
+
+describe('a session whose limiter cannot keep the lease', () => {
+  const LOOK_MS = 600_000;
+  beforeEach(() => void jest.useFakeTimers({ doNotFake: ['nextTick'] }));
+  afterEach(() => void jest.useRealTimers());
+
+  /** Its first limiter keeps the lease at first, and the others never do. */
+  async function startBesideFailing() {
+    const streams: Stream[] = [];
+    const told = { down: 0 };
+    await new Promise<void>((onUp) => {
+      session = new LimiterSession({
+        peers: new Peers({ addresses: ['one', 'two', 'three'], random: () => 0, nowMs: () => Date.now() }),
+        connect: () => {
+          const stream = new Stream();
+          streams.push(stream);
+          return { session: () => stream, close: () => {} } as unknown as LimiterClient;
+        },
+        hello: () => ({ heartbeat: {} }),
+        accept: () => (streams.length === 1 ? 'up' : 'failed'),
+        onUp,
+        onDown: () => told.down++,
+        onNotice: () => {},
+        onQuiet: () => {},
+        log: { warn: () => {}, info: () => {} },
+        callTimeoutMs: LOOK_MS,
+        silenceMs: LOOK_MS,
+        reconnectMs: LOOK_MS,
+        lookMs: LOOK_MS,
+        random: () => 0.5,
+        maxOpenCalls: 100,
+        nowMs: () => Date.now(),
+      });
+      session.start();
+      void jest.advanceTimersByTimeAsync(0);
+    });
+    return { streams, told };
+  }
+
+  it('asks another one at once and then twice a second, stays, and asks no more once its own can', async () => {
+    const { streams, told } = await startBesideFailing();
+    const { link } = session;
+    session.setFailing(true, link);
+    session.setFailing(true, link);
+    await jest.advanceTimersByTimeAsync(0);
+    expect(streams).toHaveLength(2);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(streams).toHaveLength(4);
+    expect([session.link === link, told.down]).toEqual([true, 0]);
+    session.setFailing(false, link);
+    await jest.advanceTimersByTimeAsync(LOOK_MS / 2);
+    expect(streams).toHaveLength(4);
+  });
+
+  it('heeds only what is said of the limiter in use', async () => {
+    const { streams } = await startBesideFailing();
+    session.setFailing(true, {});
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(streams).toHaveLength(1);
   });
 });

@@ -16,7 +16,7 @@ export interface LimiterSessionOptions extends LinkOptions {
   readonly random: () => number;
 }
 
-/** How often to look for another limiter while this one is about to stop. */
+/** How often to look for another limiter while this one will stop or cannot keep the lease. */
 const FIND_OTHER_EVERY_MS = 500;
 /** Names that were looked up this recently are not looked up again. */
 const FRESH_NAMES_MS = 500;
@@ -25,15 +25,19 @@ interface PeerLink {
   readonly peer: Peer;
   readonly link: LimiterLink;
   draining: boolean;
+  /** Its limiter did not keep the lease when it was last asked to. */
+  failing: boolean;
   /** Since when its link is up. Monotonic. */
   upSinceMs: number;
 }
 
+const mustLeave = ({ draining, failing }: PeerLink): boolean => draining || failing;
+
 /**
  * This process's session with a limiter: one link, to the limiter that it prefers. A broken link is
- * replaced at once. When a better limiter comes, or this one will stop, the session moves: it opens
- * a second link, makes new calls there, and lets the first one finish its calls. Names are looked
- * up after each failure, and regularly.
+ * replaced at once. When a better limiter comes, or this one will stop or cannot keep the lease,
+ * the session moves: it opens a second link, makes new calls there, and lets the first one finish
+ * its calls. Names are looked up after each failure, and regularly.
  *
  * While no link is up, calls resolve to null at once.
  */
@@ -86,6 +90,17 @@ export class LimiterSession {
     if (this.#current && this.#current.link === link) this.#current.link.end(reason);
   }
 
+  /**
+   * Tells whether the limiter at this link fails to keep the lease, for example because it has lost
+   * Redis. While it does, the session looks for another one. It stays if none does better.
+   */
+  setFailing(failing: boolean, link: object | null): void {
+    const peerLink = this.#current;
+    if (!peerLink || peerLink.link !== link || peerLink.failing === failing) return;
+    peerLink.failing = failing;
+    if (failing) void this.#look();
+  }
+
   #open(): void {
     if (this.#stopped || this.#current || this.#next) return;
     const { peers } = this.#options;
@@ -105,6 +120,7 @@ export class LimiterSession {
     const peerLink: PeerLink = {
       peer,
       draining: false,
+      failing: false,
       upSinceMs: 0,
       link: new LimiterLink({
         ...this.#options,
@@ -127,6 +143,8 @@ export class LimiterSession {
     this.#failures = 0;
     if (former) {
       this.#options.log.info({ address, former: former.peer.address }, 'limiter session has moved');
+      // The new one keeps the lease, so it is not Redis that is down.
+      if (former.failing) this.#options.peers.failed(former.peer);
       this.#retired.add(former);
       former.link.retire();
     } else {
@@ -142,7 +160,8 @@ export class LimiterSession {
     this.#options.peers.leaving(peerLink.peer);
     if (peerLink === this.#current) void this.#look();
     // Better to stay than to move from one limiter that stops to another.
-    else if (peerLink === this.#next && this.#current) peerLink.link.end('this limiter will stop, too');
+    else if (peerLink === this.#next && this.#current && !this.#current.failing)
+      peerLink.link.end('this limiter will stop, too');
   }
 
   #onEnd(peerLink: PeerLink, reason: string): void {
@@ -169,7 +188,7 @@ export class LimiterSession {
   #lookLater(): void {
     if (this.#stopped) return;
     clearTimeout(this.#looking);
-    const everyMs = this.#current?.draining ? FIND_OTHER_EVERY_MS : this.#options.lookMs;
+    const everyMs = this.#current && mustLeave(this.#current) ? FIND_OTHER_EVERY_MS : this.#options.lookMs;
     const jitter = 0.75 + this.#options.random() / 2;
     this.#looking = setTimeout(() => void this.#look(), everyMs * jitter);
   }
@@ -178,13 +197,14 @@ export class LimiterSession {
   async #look(): Promise<void> {
     const { peers, lookMs, nowMs } = this.#options;
     const refreshed = peers.refresh(FRESH_NAMES_MS);
-    // One that stops does not wait for a slow name server.
-    if (!this.#current?.draining) await refreshed;
+    // A session that must leave does not wait for a slow name server.
+    if (!this.#current || !mustLeave(this.#current)) await refreshed;
     this.#lookLater();
     const peerLink = this.#current;
-    if (peerLink && !peerLink.draining && nowMs() - peerLink.upSinceMs >= lookMs) peers.worked(peerLink.peer);
+    if (peerLink && !mustLeave(peerLink) && nowMs() - peerLink.upSinceMs >= lookMs)
+      peers.worked(peerLink.peer);
     if (this.#stopped || !peerLink || this.#next) return;
-    const better = peerLink.draining
+    const better = mustLeave(peerLink)
       ? peers.ranked().find(({ address }) => address !== peerLink.peer.address)
       : peers.ranked()[0];
     if (better && better.address !== peerLink.peer.address) this.#connect(better);

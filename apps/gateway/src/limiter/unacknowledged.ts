@@ -21,9 +21,9 @@ const RETRIES_PER_TURN = 1_000;
 
 /**
  * Calls that must reach the limiter, however many attempts it takes: settlements, withdrawals,
- * releases of large bodies, restores. All are idempotent. Each request adds at most three. Each
- * loss of live state adds at most two for each request granted before it. Requests are refused
- * while `size` exceeds the gateway's bound, which bounds this set.
+ * releases of large bodies. All are idempotent. Each request adds at most three, and two more if
+ * live state is lost meanwhile. Requests are refused while `size` exceeds the gateway's bound,
+ * which bounds this set.
  */
 export class Unacknowledged {
   readonly #options: UnacknowledgedOptions;

@@ -82,3 +82,13 @@ describe('a call that fails', () => {
     expect(failed).toEqual(['req_abc123', undefined, undefined]);
   });
 });
+
+describe('a session with as many open calls as it may have', () => {
+  it('still takes heartbeats, and no other call', async () => {
+    const { session, stream } = open(100);
+    stream.emit('data', { calls: [{ callId: 100 }, { callId: 101, heartbeat: {} }] });
+    await endOfTurn();
+    expect(stream.messages.flatMap(({ replies }) => replies?.map(({ callId }) => callId))).toEqual([100]);
+    expect(session.openCalls).toBe(101);
+  });
+});

@@ -8,7 +8,7 @@ export type SessionStream = ServerDuplexStream<SessionRequest__Output, SessionRe
 export interface SessionOptions {
   readonly stream: SessionStream;
   readonly dispatch: (call: Call__Output) => Promise<ReplyContent>;
-  /** How many calls may await replies. Calls beyond that fail at once. */
+  /** How many calls may await replies. Calls beyond that fail at once, except heartbeats. */
   readonly maxOpenCalls: number;
   readonly onFailed: (error: unknown, call: Call__Output) => void;
   readonly onClosed: () => void;
@@ -56,7 +56,8 @@ export class Session {
 
   #onRequest(request: SessionRequest__Output): void {
     for (const call of request.calls) {
-      if (this.#open >= this.#options.maxOpenCalls) {
+      // Without its heartbeats, the gateway would lose its lease.
+      if (this.#open >= this.#options.maxOpenCalls && !call.heartbeat) {
         this.#fail(
           call,
           new LimiterError('overloaded', 'too many open calls in the session', { notRun: true }),

@@ -1,0 +1,111 @@
+import type { LostGrant } from './grants.ts';
+import type { LimiterCall, LimiterReply } from './session.ts';
+
+export interface RestoresOptions {
+  readonly call: (call: LimiterCall) => Promise<LimiterReply | null>;
+  /** What to restore for one organization, or for all, as it is when it is asked for. */
+  readonly lost: (orgId?: string) => Iterable<LostGrant>;
+  readonly retryMs: number;
+  readonly onRestored: (lost: LostGrant, reply: LimiterReply) => void;
+}
+
+/** Far below what a limiter takes from one session, so that requests are decided meanwhile. */
+const MAX_AT_ONCE = 1_000;
+
+/** Stand for what is sent again, and for all organizations. No id is like them. */
+const FAILED = 'failed';
+const ALL = 'all';
+
+/**
+ * Sends the limiter again what it granted, after it has lost its live state. A busy gateway
+ * remembers tens of thousands of grants, so a bounded number is under way at a time, and no more is
+ * made. What fails is sent again until the limiter acknowledges it. It occupies its place until the
+ * next attempt, so that a limiter that fails everything at once is not asked more often than that.
+ */
+export class Restores {
+  readonly #options: RestoresOptions;
+  /** Whose grants have yet to be gone through. Each once, however often that is asked for. */
+  readonly #asked = new Set<string>();
+  #going: Iterator<LostGrant> | null = null;
+  /** By what they restore. */
+  #failed = new Map<object, LostGrant>();
+  #places = MAX_AT_ONCE;
+  /** Of these, what has failed since the last attempt. */
+  #occupied = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(options: RestoresOptions) {
+    this.#options = options;
+  }
+
+  /** Whether anything has yet to be acknowledged. */
+  get busy(): boolean {
+    return this.#places < MAX_AT_ONCE || this.#failed.size > 0;
+  }
+
+  /** Restores what is held for one organization, or for all. */
+  restore(orgId = ALL): void {
+    if (!this.#asked.has(ALL)) this.#asked.add(orgId);
+    this.#send();
+  }
+
+  /** Sends again what has failed, because a session is up or because time has passed. */
+  retry(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#places += this.#occupied;
+    this.#occupied = 0;
+    if (this.#failed.size > 0) this.#asked.add(FAILED);
+    this.#send();
+  }
+
+  /** Stops automatic retries. */
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #send(): void {
+    while (this.#places > 0) {
+      const lost = this.#next();
+      if (!lost) return;
+      void this.#try(lost);
+    }
+  }
+
+  #next(): LostGrant | null {
+    for (;;) {
+      this.#going ??= this.#begin();
+      if (!this.#going) return null;
+      const { done, value } = this.#going.next();
+      if (done) this.#going = null;
+      else if (!value.isForgotten()) return value;
+    }
+  }
+
+  #begin(): Iterator<LostGrant> | null {
+    const [asked] = this.#asked;
+    if (asked === undefined) return null;
+    this.#asked.delete(asked);
+    if (asked !== FAILED) return this.#options.lost(asked === ALL ? undefined : asked)[Symbol.iterator]();
+    const failed = this.#failed;
+    this.#failed = new Map();
+    return failed.values();
+  }
+
+  async #try(lost: LostGrant): Promise<void> {
+    this.#places--;
+    const reply = await this.#options.call(lost.restore);
+    if (reply && !reply.failed) {
+      this.#places++;
+      this.#options.onRestored(lost, reply);
+      this.#send();
+      return;
+    }
+    // The first one knows best: the limiter may have done what it asks for.
+    if (!this.#failed.has(lost.of)) this.#failed.set(lost.of, lost);
+    this.#occupied++;
+    if (!this.#stopped) this.#timer ??= setTimeout(() => this.retry(), this.#options.retryMs);
+  }
+}
