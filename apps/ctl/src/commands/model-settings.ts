@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { one } from './model-text.ts';
 import { flagsOf, secretOf } from './secret.ts';
-import { given, list, type Org, operation, verb, whole, yesNo } from './verb.ts';
+import { given, list, verb, whole, yesNo } from './verb.ts';
 
 const warning = (model: ModelChange): string | undefined =>
   model.runnerTold
@@ -169,13 +169,10 @@ export function addPublish(noun: Command, context: Context): void {
 }
 
 export function addSet(noun: Command, context: Context): void {
-  operation(noun, context, {
-    name: 'set',
-    help: 'change settings of a published model; what is not given stays, and "" takes a setting away',
-    flags: changeFlags,
-    run: (control, { org, ...flags }: Org & ChangeFlags) =>
-      control.changeModel(OPERATOR, changeInput(org, flags)),
-    human: one,
-    warning,
+  const help = 'change settings of a published model; what is not given stays, and "" takes a setting away';
+  verb<ChangeFlags>(noun, 'set', help, changeFlags, async ({ org, json, ...flags }) => {
+    const upstreamKey = await secretOf(context, upstreamKeyFlag, flags.upstreamKey, flags.upstreamKeyStdin);
+    const input = changeInput(org, { ...flags, ...given({ upstreamKey }) });
+    await show(context, { json, human: one, warning }, (control) => control.changeModel(OPERATOR, input));
   });
 }
