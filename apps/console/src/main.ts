@@ -99,12 +99,12 @@ runService(async (service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
+    stopping: service.stopping,
+    logger,
+    explain: explainPostgres,
     ready: async () => {
-      if (service.stopping.aborted) return false;
-      return await db.$queryRaw`SELECT 1`.then(
-        async () => (await schema.problem()) ?? true,
-        (error) => explainPostgres(error) ?? false,
-      );
+      await db.$queryRaw`SELECT 1`;
+      return (await schema.problem()) ?? true;
     },
   });
   service.onShutdown('admin', () => admin.close());

@@ -51,7 +51,9 @@ runService(async (service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
-    ready: async () => !service.stopping.aborted && ((await schema.problem()) ?? limiter.ready()),
+    stopping: service.stopping,
+    logger,
+    ready: async () => (await schema.problem()) ?? limiter.problem() ?? true,
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ port: limiter.port, adminPort: admin.port }, 'limiter is up');

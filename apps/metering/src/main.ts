@@ -61,18 +61,17 @@ runService(async (service) => {
   service.onShutdown('worker', () => worker.close());
 
   const isReady = async () => {
-    if (service.stopping.aborted || !worker.running()) return false;
-    try {
-      await Promise.all([queue.counts(), pingPostgres()]);
-      return (await schema.problem()) ?? true;
-    } catch (error) {
-      return explain(error) ?? false;
-    }
+    if (!worker.running()) return 'its worker does not take settlements: Redis is unavailable';
+    await Promise.all([queue.counts(), pingPostgres()]);
+    return (await schema.problem()) ?? true;
   };
   const admin = await startAdmin({
     port: config.ADMIN_PORT,
     host: config.ADMIN_HOST,
     metrics: metrics.registry,
+    stopping: service.stopping,
+    logger,
+    explain,
     ready: isReady,
   });
   service.onShutdown('admin', () => admin.close());

@@ -58,7 +58,9 @@ runService(async (service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
-    ready: async () => !service.stopping.aborted && ((await schema.problem()) ?? runner.ready()),
+    stopping: service.stopping,
+    logger,
+    ready: async () => (await schema.problem()) ?? runner.problem() ?? true,
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'runner is up');
