@@ -39,7 +39,7 @@ const UPSTREAM_KEEP_ALIVE_MS = 4_000;
 
 const monotonicMs = (): number => performance.now();
 
-runService(async (service) => {
+runService('gateway', async (service) => {
   lowerHelpers();
   makeRoomForFiles();
   const config = readConfig();
@@ -48,6 +48,7 @@ runService(async (service) => {
   const metrics = createMetrics('gateway');
   service.configure({
     logger: log,
+    ports: { GATEWAY_PORT: config.GATEWAY_PORT, ADMIN_PORT: config.ADMIN_PORT },
     shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: config.SHUTDOWN_TIMEOUT_MS + SHUTDOWN_MARGIN_MS,
   });

@@ -11,10 +11,14 @@ const STATEMENT_TIMEOUT_MS = 4_000;
 
 const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error);
 
-runService(async (service) => {
+runService('limiter', async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'limiter', level: config.LOG_LEVEL, explain });
-  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
+  service.configure({
+    logger,
+    ports: { LIMITER_PORT: config.LIMITER_PORT, ADMIN_PORT: config.ADMIN_PORT },
+    shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+  });
   const metrics = createMetrics('limiter');
   const tracing = await startTracing({
     settings: config.tracing,

@@ -22,10 +22,14 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 
 const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error);
 
-runService(async (service) => {
+runService('metering', async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL, explain });
-  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
+  service.configure({
+    logger,
+    ports: { ADMIN_PORT: config.ADMIN_PORT },
+    shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+  });
 
   const { db, schema, limiters, redis, queue, redisNowMs } = openStores(service, config, logger);
   const pingPostgres = async () => db.$queryRaw`SELECT 1`;
