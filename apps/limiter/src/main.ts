@@ -4,12 +4,19 @@ import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/r
 import { startTracing } from '@tidegate/tracing';
 import { readConfig } from './config.ts';
 import { startLimiter } from './limiter.ts';
+import { LimiterError, type LimiterErrorReason } from './limiter-error.ts';
 
 const MAX_DB_CONNECTIONS = 8;
 /** No caller waits longer for a read. */
 const STATEMENT_TIMEOUT_MS = 4_000;
 
-const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error);
+/** A stack of a store that does not answer tells nothing. */
+const OF_STORES: ReadonlySet<LimiterErrorReason> = new Set(['redis', 'postgres']);
+
+const explain = (error: unknown) =>
+  explainPostgres(error) ??
+  explainRedis(error) ??
+  (error instanceof LimiterError && OF_STORES.has(error.reason) ? error.message : null);
 
 runService('limiter', async (service) => {
   const config = readConfig();
