@@ -67,7 +67,13 @@ export { endSteps, type NamedAccount } from './members/sign-out.ts';
 export { weakPassword } from './members/weak-password.ts';
 export type { CheckModelInput, ModelCheck, ServedModelView } from './models/check.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
-export type { ConditionChangeView, ModelDetail, ModelSettings, ShowModelInput } from './models/show.ts';
+export type {
+  ConditionChangeView,
+  ModelDetail,
+  ModelRun,
+  ModelSettings,
+  ShowModelInput,
+} from './models/show.ts';
 export type { DeletedModelView, ListedModelView, ModelChange, ModelNow, ModelView } from './models/view.ts';
 export type { BootstrapInput, BootstrapView } from './orgs/bootstrap.ts';
 export type { DeletedOrgView, DeleteOrgInput } from './orgs/delete.ts';
