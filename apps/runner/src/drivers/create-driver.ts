@@ -67,18 +67,20 @@ export function createDrivers(options: DriversOptions): Drivers {
   const makers = createMakers(options, stateDir);
   let prepared = false;
   return {
-    create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
+    create: (spec, report) => {
+      const { modelId, orgId, name, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey } = spec;
+      const log = logger.child({ modelId, orgId, model: name });
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
       if (driver.driver === 'process') {
         if (!prepared) prepare(modelUser, logger);
         prepared = true;
         return makers.process(modelId, driver.settings, access, report);
       }
-      if (driver.driver === 'external') return makers.external(modelId, driver.settings, access, report);
+      if (driver.driver === 'external') return makers.external(log, driver.settings, access, report);
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
       const problem = ruledOut(kubernetes, driver.settings);
       if (!kubernetes || problem) return new UnusableDriver(problem, report);
-      const own = { ...kubernetes, logger: logger.child({ modelId }) };
+      const own = { ...kubernetes, logger: log };
       return makers.kubernetes(own, driver.settings, access, mode === 'always_on', report);
     },
     endWorkload: async (stored) => {
@@ -105,7 +107,7 @@ export function createDrivers(options: DriversOptions): Drivers {
 
 /** How each kind of driver is made, with what all models of this runner share. */
 function createMakers(options: DriversOptions, stateDir: string) {
-  const { modelHost: host, keepOutput, modelUser, timings, metrics, nowMs, random, logger } = options;
+  const { modelHost: host, keepOutput, modelUser, timings, metrics, nowMs, random } = options;
   const { user, env } = modelUser;
   const ports = new Ports(options.stateDir, random);
   const answers = new SharedAnswers(timings.probeMs * FRESH);
@@ -130,14 +132,14 @@ function createMakers(options: DriversOptions, stateDir: string) {
         nowMs,
         report,
       }),
-    external: (modelId: string, settings: ExternalSettings, access: UpstreamAccess, report: Report) =>
+    external: (log: Logger, settings: ExternalSettings, access: UpstreamAccess, report: Report) =>
       new ExternalDriver({
         ...common('external'),
         settings,
         access,
         get: (request, signal) => answers.get(request, signal),
         report,
-        logger: logger.child({ modelId }),
+        logger: log,
       }),
     kubernetes: (
       { api, logger: own }: Kubernetes & { readonly logger: Logger },
