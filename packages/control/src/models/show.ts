@@ -21,7 +21,7 @@ const MOST_CHANGES = 200;
 
 export interface ConditionChangeView {
   readonly condition: Condition;
-  /** The first line of the reason why it failed; null otherwise. */
+  /** The first line of the reason why it failed, or did not start yet; null otherwise. */
   readonly reason: string | null;
   /** ISO 8601. */
   readonly at: string;
