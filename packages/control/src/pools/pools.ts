@@ -87,7 +87,11 @@ async function writePool(
   if (capacity === null) await tx.runnerPool.deleteMany({ where: { name } });
   else await tx.runnerPool.upsert({ where: { name }, create: { name, capacity }, update: { capacity } });
   const models = await tx.model.groupBy({ by: ['orgId'], where: { pool: name, deletedAt: null } });
-  const event = { action: 'pool.set', target: name, details: { name, capacity: capacity ?? 'no limit' } };
+  const event = {
+    action: 'pool.set',
+    target: name,
+    details: { name, capacity: capacity ?? 'no limit' },
+  } as const;
   const orgIds = models.map(({ orgId }) => orgId);
   await auditInEach(tx, actor, now(), orgIds, event);
 }

@@ -52,7 +52,7 @@ export async function resealSecrets(deps: ControlDeps, actor: Actor): Promise<Re
     }
   }
   const details = { resealed, unchanged, unreadable: unreadable.length };
-  const event = { action: 'secrets.reseal', target: 'upstream keys', details };
+  const event = { action: 'secrets.reseal', target: 'upstream keys', details } as const;
   if (resealed > 0) await deps.db.$transaction((tx) => auditInEach(tx, actor, deps.now(), [], event));
   return ok({
     resealed,
@@ -132,7 +132,7 @@ const replace = (
       where: { id, upstreamKey },
       data: { upstreamKey: to, version: { increment: 1 } },
     });
-    const event = { orgId, action: 'model.reseal', target: id, details: { name } };
+    const event = { orgId, action: 'model.reseal', target: id, details: { name } } as const;
     if (count > 0) await audit(tx, actor, now(), [event]);
     return count > 0;
   });
