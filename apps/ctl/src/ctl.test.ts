@@ -164,6 +164,7 @@ describe('an installation from the beginning', () => {
       plan: 'Pro',
     });
     expect(await json('org', 'list')).toEqual([org]);
+    expect(await json('org', 'list', '--org', 'acme-labs')).toEqual([org]);
 
     const owner = await json('member', 'add', '--email', 'ada@example.com', '--role', 'owner');
     expect(owner).toMatchObject({ email: 'ada@example.com', role: 'owner', password: expect.any(String) });
@@ -567,6 +568,9 @@ describe('refusals', () => {
     [['key', 'create', '--name', 'k', '--models', 'nothing'], '"nothing"'],
     [['key', 'create'], '--name'],
     [['key', 'list', '--org', 'nowhere'], '"nowhere"'],
+    [['org', 'list', '--org', 'nowhere'], '"nowhere"'],
+    [['audit', 'list', '--from', '2026-99-99'], 'From must be a day as YYYY-MM-DD.'],
+    [['audit', 'list', '--action', 'nonsense'], 'one of: org.create, '],
     [['plan', 'set', '--name', 'Pro', '--images', 'maybe'], 'true or false'],
     [
       [

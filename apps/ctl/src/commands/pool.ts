@@ -26,12 +26,14 @@ export function addPool(program: Command, context: Context): void {
   operation(noun, context, {
     name: 'list',
     help: 'list the pools',
+    org: null,
     run: (control) => control.listPools(OPERATOR),
     human: (pools) => table(pools, columns),
   });
   operation(noun, context, {
     name: 'set',
     help: 'set what the models of a pool share',
+    org: null,
     flags: setFlags,
     run: (control, { name, capacity }: { name: string; capacity: number }) =>
       control.setPool(OPERATOR, { name, capacity }),

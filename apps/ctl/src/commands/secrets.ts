@@ -32,6 +32,7 @@ export function addSecrets(program: Command, context: Context): void {
   operation(noun, context, {
     name: 'reseal',
     help: 'seal all upstream keys under SECRET_KEY; opens those under SECRET_KEY_PREVIOUS',
+    org: null,
     run: (control) => control.resealSecrets(OPERATOR),
     human,
     warning: untold,
