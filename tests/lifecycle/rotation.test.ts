@@ -142,8 +142,9 @@ describe('the secret key', () => {
     called.push('meanwhile');
     await calls.more();
     const keys = { SECRET_KEY: second, SECRET_KEY_PREVIOUS: first };
-    expect(await ctl(keys, 'secrets', 'reseal')).toEqual({ resealed: 1, unchanged: 1, unreadable: [] });
-    expect(await ctl(keys, 'secrets', 'reseal')).toEqual({ resealed: 0, unchanged: 2, unreadable: [] });
+    const told = { unreadable: [], runnerTold: true };
+    expect(await ctl(keys, 'secrets', 'reseal')).toMatchObject({ resealed: 1, unchanged: 1, ...told });
+    expect(await ctl(keys, 'secrets', 'reseal')).toMatchObject({ resealed: 0, unchanged: 2, ...told });
 
     give(second, unrelated);
     await stack().restart('runner');

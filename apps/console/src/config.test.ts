@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { oidcOf, readConfig } from './config.ts';
+import { readConfig } from './config.ts';
 
 const ENV = {
   CONSOLE_URL: 'https://console.example/',
@@ -22,8 +22,8 @@ describe('configuration', () => {
       LIMITER_ADDRESSES: ['a:1', 'b:2'],
       GATEWAY_PUBLIC_URL: 'https://api.example/v1',
     });
-    expect(oidcOf(readConfig(ENV))).toBeNull();
-    expect(oidcOf(readConfig({ ...ENV, ...OIDC }))).toMatchObject({ issuer: 'https://id.example' });
+    expect(readConfig(ENV).oidc).toBeNull();
+    expect(readConfig({ ...ENV, ...OIDC }).oidc).toMatchObject({ issuer: 'https://id.example' });
   });
 
   it.each(Object.keys(ENV))('without %s is refused, and the error names it', (variable) => {
@@ -45,9 +45,17 @@ describe('configuration', () => {
 
   it.each(Object.keys(OIDC))('without passwords and without %s is refused', (variable) => {
     const env = { ...ENV, ...OIDC, OIDC_ONLY: 'true' };
-    expect(oidcOf(readConfig(env))?.only).toBe(true);
+    expect(readConfig(env).oidc?.only).toBe(true);
     expect(() => readConfig({ ...env, [variable]: undefined })).toThrow(`${variable}: is not set`);
     expect(() => readConfig({ ...ENV, OIDC_ONLY: 'true' })).toThrow(`${variable}: is not set`);
+  });
+
+  it('that is wrong in several ways is refused with all of them', () => {
+    const env = { ...ENV, OIDC_ISSUER: 'https://id.example', CONSOLE_PORT: 'x', GRPC_TLS_CA_FILE: '/ca.pem' };
+    const start = () => readConfig(env);
+    for (const variable of ['CONSOLE_PORT', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'GRPC_TLS_KEY_FILE'])
+      expect(start).toThrow(`${variable}: `);
+    expect(start).not.toThrow('OIDC_ISSUER: ');
   });
 
   it('with half of an identity provider is refused, and the error names it', () => {

@@ -75,7 +75,11 @@ export const schema = z.object({
   ),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
+export type Config = z.output<typeof schema> & {
+  readonly caller: ServiceIdentity;
+  /** Null: no identity provider is configured. */
+  readonly oidc: Oidc | null;
+};
 
 export interface Oidc {
   readonly issuer: string;
@@ -88,18 +92,17 @@ export interface Oidc {
 
 /** @throws ConfigError */
 export function readConfig(env: Variables = process.env): Config {
-  const config = loadConfig(schema, env);
+  return loadConfig(schema, env, { caller: callerOf, oidc: oidcOf });
+}
+
+/** @throws ConfigError */
+function oidcOf(config: z.output<typeof schema>): Oidc | null {
   const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = config;
   const oidc = { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET };
   const missing = Object.entries(oidc).filter(([, value]) => value === undefined);
   if (missing.length > 0 && (config.OIDC_ONLY || missing.length < Object.keys(oidc).length))
     throw new ConfigError(missing.map(([variable]) => ({ variable, reason: 'is not set' })));
-  return { ...config, caller: callerOf(config) };
-}
-
-/** Null: no identity provider is configured. */
-export function oidcOf(config: Config): Oidc | null {
-  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = config;
+  const [issuer, clientId, clientSecret] = [OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET];
   if (!issuer || !clientId || !clientSecret) return null;
   return { issuer, clientId, clientSecret, name: config.OIDC_NAME, only: config.OIDC_ONLY };
 }

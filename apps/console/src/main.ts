@@ -17,7 +17,7 @@ import {
   type Service,
   startAdmin,
 } from '@tidegate/runtime';
-import { type Config, oidcOf, readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
 import {
   auditedPasskeys,
@@ -40,11 +40,12 @@ import { provideServices, type Services } from './server/services.ts';
 const MAX_DB_CONNECTIONS = 10;
 const SHUTDOWN_TIMEOUT_MS = 10_000;
 
-runService(async (service) => {
+runService('console', async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'console', level: config.LOG_LEVEL, explain: explainPostgres });
   service.configure({
     logger,
+    ports: { CONSOLE_PORT: config.CONSOLE_PORT, ADMIN_PORT: config.ADMIN_PORT },
     shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS,
   });
@@ -84,12 +85,12 @@ runService(async (service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
+    stopping: service.stopping,
+    logger,
+    explain: explainPostgres,
     ready: async () => {
-      if (service.stopping.aborted) return false;
-      return await db.$queryRaw`SELECT 1`.then(
-        async () => (await schema.problem()) ?? true,
-        (error) => explainPostgres(error) ?? false,
-      );
+      await db.$queryRaw`SELECT 1`;
+      return (await schema.problem()) ?? true;
     },
   });
   service.onShutdown('admin', () => admin.close());
@@ -133,8 +134,7 @@ interface Stores {
 function createServices(service: Service, config: Config, { db, limiter, runner, logger }: Stores): Services {
   const consoleUrl = config.CONSOLE_URL;
   const idleTimeoutMs = config.SESSION_IDLE_TIMEOUT_MS;
-  const oidc = oidcOf(config);
-  const { AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
+  const { oidc, AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
   const devices = createDevices({ secret, previousSecret, consoleUrl, now: Date.now });
   const recordAccount = createRecorder({ db, now: Date.now, logger });
   const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount });

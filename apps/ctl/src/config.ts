@@ -89,10 +89,7 @@ export function readConfig(env: Variables = process.env, defaultDir: string = LO
   return parse({ REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, SECRET_KEY_PREVIOUS, ...local });
 }
 
-function parse(variables: Variables): Config {
-  const config = loadConfig(schema, variables);
-  return { ...config, caller: callerOf(config) };
-}
+const parse = (variables: Variables): Config => loadConfig(schema, variables, { caller: callerOf });
 
 /**
  * Null: there is no file.

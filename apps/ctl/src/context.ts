@@ -38,6 +38,8 @@ export interface Answer<T> {
   readonly human: (value: T) => string;
   /** A warning for stderr, besides the answer. */
   readonly warning?: (value: T) => string | undefined;
+  /** What is wrong although there is an answer: it goes to stderr, with exit status 1. */
+  readonly failure?: (value: T) => string | undefined;
 }
 
 /**
@@ -57,8 +59,10 @@ export async function show<T>(
   print(context.io, answer, result.value);
 }
 
-export function print<T>(io: Io, { json, human, warning }: Answer<T>, value: T): void {
+export function print<T>(io: Io, { json, human, warning, failure }: Answer<T>, value: T): void {
   io.out(`${json ? JSON.stringify(value, null, 2) : human(value)}\n`);
   const said = warning?.(value);
   if (said !== undefined) io.err(`${said}\n`);
+  const failed = failure?.(value);
+  if (failed !== undefined) throw new CommandError(failed);
 }

@@ -164,6 +164,7 @@ describe('an installation from the beginning', () => {
       plan: 'Pro',
     });
     expect(await json('org', 'list')).toEqual([org]);
+    expect(await json('org', 'list', '--org', 'acme-labs')).toEqual([org]);
 
     const owner = await json('member', 'add', '--email', 'ada@example.com', '--role', 'owner');
     expect(owner).toMatchObject({ email: 'ada@example.com', role: 'owner', password: expect.any(String) });
@@ -459,6 +460,52 @@ describe('an installation from the beginning', () => {
     await json('model', 'delete', '--name', 'broken');
   });
 
+  it('shows one model: where it runs, never its key, its replicas, and what it was before', async () => {
+    const where = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', 'http://127.0.0.1:9'];
+    const publish = ['model', 'publish', '--name', 'shown', ...where, '--upstream-key', 'sk-secret'];
+    const { id } = await json<{ id: string }>(...publish);
+    const down = [{ baseUrl: 'http://127.0.0.1:9/v1', reason: 'It refuses the upstream key (401).' }];
+    replicas = [{ modelId: id, up: 1, total: 2, down }];
+    const conditionReason = 'No replica can be called.';
+    const at = new Date('2026-11-22T10:00:00Z');
+    const failed = { condition: 'failed', conditionReason, conditionAt: at } as const;
+    await db.model.update({ where: { id }, data: failed });
+    const change = { modelId: id, condition: 'failed', reason: conditionReason, at: new Date() } as const;
+    await db.conditionChange.create({ data: change });
+    const shown = await json('model', 'show', '--name', 'shown');
+    expect(shown).toMatchObject({
+      ...{ id, condition: 'failed', conditionReason, conditionAt: at.toISOString(), inFlight: 2, down },
+      settings: { urls: ['http://127.0.0.1:9/v1'], upstreamModel: null, hasUpstreamKey: true },
+      changes: [{ condition: 'failed', reason: conditionReason }],
+    });
+    const { out } = await ctl(['model', 'show', '--name', 'shown']);
+    replicas = [];
+    for (const line of [
+      /^Condition +failed$/m,
+      /^Reason +No replica can be called\.$/m,
+      /^Since +2026-11-22 10:00 UTC$/m,
+      /^Replicas +1 of 2 up$/m,
+      /^Down +http:\/\/127\.0\.0\.1:9\/v1: It refuses the upstream key \(401\)\.$/m,
+      /^URL +http:\/\/127\.0\.0\.1:9\/v1$/m,
+      /^Upstream key +yes$/m,
+      /^\d{4}-\d\d-\d\d \d\d:\d\d UTC +failed +No replica can be called\.$/m,
+    ])
+      expect(out).toMatch(line);
+    expect(JSON.stringify(shown) + out).not.toContain('sk-secret');
+    expect(await refused('model', 'show', '--name', 'none')).toContain('no published model "none"');
+  });
+
+  it('says how many answers end as errors when a model is stopped that runs here', async () => {
+    const how = ['--kind', 'text', '--mode', 'wake_on_request', '--context', '1', '--command', 'serve'];
+    await json('model', 'publish', '--name', 'cut', ...how);
+    expect(await json('model', 'stop', '--name', 'cut')).toMatchObject({ cutOff: 2 });
+    expect((await ctl(['model', 'stop', '--name', 'cut'])).out).toContain(
+      '2 answers in progress end as errors (upstream_error), charged in full.',
+    );
+    expect(await json('model', 'stop', '--name', 'shown')).toMatchObject({ cutOff: 0 });
+    for (const name of ['cut', 'shown']) await json('model', 'delete', '--name', name);
+  });
+
   it('reads well without --json', async () => {
     await json('key', 'create', '--name', 'reading');
     const [keys, usage, created] = await Promise.all([
@@ -542,6 +589,9 @@ describe('refusals', () => {
     [['key', 'create', '--name', 'k', '--models', 'nothing'], '"nothing"'],
     [['key', 'create'], '--name'],
     [['key', 'list', '--org', 'nowhere'], '"nowhere"'],
+    [['org', 'list', '--org', 'nowhere'], '"nowhere"'],
+    [['audit', 'list', '--from', '2026-99-99'], 'From must be a day as YYYY-MM-DD.'],
+    [['audit', 'list', '--action', 'nonsense'], 'one of: org.create, '],
     [['plan', 'set', '--name', 'Pro', '--images', 'maybe'], 'true or false'],
     [
       [

@@ -13,6 +13,34 @@ it('helps with each command', async () => {
   expect(await usageOf('key', 'help', 'list')).toBe('Usage: ctl key list [options]');
 });
 
+/** So that no command reaches a local stack of whoever runs the tests. */
+const nowhere = { TIDEGATE_DATA_DIR: '/dev/null/none' };
+
+it('lists --org where it means something, and takes it everywhere', async () => {
+  const about = ['org list', 'key list', 'model show', 'usage show', 'audit list', 'member add'];
+  const without = ['org create', 'plan set', 'plan list', 'pool set', 'queue replay', 'secrets reseal'];
+  const helpOf = async (words: string) => (await ctl(['help', ...words.split(' ')], {})).out;
+  for (const words of about)
+    expect([words, await helpOf(words)]).toEqual([words, expect.stringContaining('--org ')]);
+  for (const words of [...without, 'member set-password', 'member delete', 'queue status']) {
+    expect([words, await helpOf(words)]).toEqual([words, expect.not.stringContaining('--org ')]);
+    expect((await ctl([...words.split(' '), '--org', 'acme'], nowhere)).err).not.toContain('unknown option');
+  }
+});
+
+it('names all required options that are missing', async () => {
+  expect(await ctl(['key', 'create', '--rpm', '3'], {})).toMatchObject({
+    status: 1,
+    err: "error: required option '--name <name>' not specified\nTry --help.\n",
+  });
+  const { err } = await ctl(['model', 'publish', '--name', 'm'], {});
+  expect(err.match(/required option '(--\w+)/g)).toEqual([
+    "required option '--kind",
+    "required option '--mode",
+    "required option '--context",
+  ]);
+});
+
 it.each(['help nope', 'help key nope', 'key help nope', 'key nope', 'nope'])(
   'names the command of `%s` that does not exist',
   async (words) => {

@@ -74,19 +74,38 @@ describe('a secret', () => {
     expect((await ctl([...who, '--password', 'long enough'], env)).err).toContain('Use --password-stdin');
   });
 
+  it('is given in the same ways when it is changed, and "" takes it away without a word', async () => {
+    const set = ['model', 'set', '--name', 'argued'];
+    const argued = await ctl([...set, '--upstream-key', 'sk-set'], env);
+    expect(argued).toMatchObject({ status: 0, err: expect.stringContaining('Use --upstream-key-stdin') });
+    expect(await upstreamKeyOf('argued')).toBe('sk-set');
+    expect((await ctl([...set, '--upstream-key-stdin'], env, ASKED)).err).not.toContain('Other users');
+    expect(await upstreamKeyOf('argued')).toBe('sk-upstream');
+    expect((await ctl([...set, '--upstream-key', ''], env)).err).not.toContain('Other users');
+    expect(await db.model.findFirst({ where: { name: 'argued', upstreamKey: { not: null } } })).toBeNull();
+  });
+
   it('is given in one way only', async () => {
     const ended = await publish('twice', ['--upstream-key', 'sk-argued', '--upstream-key-stdin']);
     expect(ended).toMatchObject({ status: 1, err: expect.stringContaining('not both') });
   });
 });
 
-it('secrets reseal says what it did, and which keys it cannot open', async () => {
+it('secrets reseal says what it did, and fails while it cannot open the key of a published model', async () => {
   const { id } = await db.model.findFirstOrThrow({ where: { name: 'asked' } });
   await db.model.updateMany({ where: { id: { not: id } }, data: { upstreamKey: null } });
   const lost = { ...env, SECRET_KEY: NEW_KEY.toString('base64') };
   const keys = { ...lost, SECRET_KEY_PREVIOUS: env.SECRET_KEY };
   const ended = await ctl(['secrets', 'reseal'], lost);
-  expect(ended).toMatchObject({ status: 0, err: expect.stringContaining(id) });
-  expect((await ctl(['secrets', 'reseal'], keys)).out).toBe('Resealed    1\nUnchanged   0\nUnreadable  0\n');
+  expect(ended).toMatchObject({ status: 1, out: expect.stringContaining('Unreadable  1') });
+  expect(ended.err).toContain(`acme: asked (${id})`);
+  expect(ended.err).toContain('Set SECRET_KEY_PREVIOUS');
+  expect(ended.err).toContain('model set --org ORG --name NAME --upstream-key-stdin');
+  await db.model.update({ where: { id }, data: { deletedAt: new Date() } });
+  expect(await ctl(['secrets', 'reseal'], lost)).toMatchObject({ status: 0, err: '' });
+  await db.model.update({ where: { id }, data: { deletedAt: null } });
+  const resealed = await ctl(['secrets', 'reseal'], keys);
+  expect(resealed).toMatchObject({ status: 0, out: 'Resealed    1\nUnchanged   0\nUnreadable  0\n' });
+  expect(resealed.err).toContain('reads the keys when it is back');
   expect(await upstreamKeyOf('asked', NEW_KEY)).toBe('sk-upstream');
 });

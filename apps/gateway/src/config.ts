@@ -125,6 +125,5 @@ export type Config = z.output<typeof schema> & {
 
 /** @throws ConfigError */
 export function readConfig(env: Variables = process.env): Config {
-  const config = loadConfig(schema, env);
-  return { ...config, caller: callerOf(config), tracing: tracingOf(config) };
+  return loadConfig(schema, env, { caller: callerOf, tracing: tracingOf });
 }

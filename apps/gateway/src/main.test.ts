@@ -201,7 +201,11 @@ describe('the gateway process', () => {
 
   it('is alive but not ready without a limiter, fails closed, and has metrics', async () => {
     const { admin, stream } = await start({ LIMITER_ADDRESSES: '127.0.0.1:1' });
-    expect((await admin('/readyz')).status).toBe(503);
+    const readiness = await admin('/readyz');
+    expect([readiness.status, await readiness.text()]).toEqual([
+      503,
+      'not ready: no session with a limiter of LIMITER_ADDRESSES\n',
+    ]);
     const response = await stream();
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ error: { code: 'internal_error' } });

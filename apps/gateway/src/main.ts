@@ -15,8 +15,10 @@ import { Agent, buildConnector } from 'undici';
 import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
 import { lowerHelpers } from './body/priority.ts';
+import type { PoolWatches } from './catalog/pool-watches.ts';
 import { type Config, readConfig } from './config.ts';
 import { makeRoomForFiles } from './file-table.ts';
+import type { Gateway } from './gateway.ts';
 import { type GatewayServer, startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
 import { createAddressFilter } from './images/public-address.ts';
@@ -37,7 +39,7 @@ const UPSTREAM_KEEP_ALIVE_MS = 4_000;
 
 const monotonicMs = (): number => performance.now();
 
-runService(async (service) => {
+runService('gateway', async (service) => {
   lowerHelpers();
   makeRoomForFiles();
   const config = readConfig();
@@ -46,6 +48,7 @@ runService(async (service) => {
   const metrics = createMetrics('gateway');
   service.configure({
     logger: log,
+    ports: { GATEWAY_PORT: config.GATEWAY_PORT, ADMIN_PORT: config.ADMIN_PORT },
     shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: config.SHUTDOWN_TIMEOUT_MS + SHUTDOWN_MARGIN_MS,
   });
@@ -77,7 +80,9 @@ runService(async (service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
-    ready: () => !service.stopping.aborted && limiter.ready && gateway.catalog.known && watches.tried,
+    stopping: service.stopping,
+    logger: log,
+    ready: () => missingFor(limiter, gateway.catalog, watches) ?? true,
   });
   service.onShutdown('admin', () => admin.close());
   const started = await startServer(gateway);
@@ -112,6 +117,17 @@ function openClients(service: Service, config: Config) {
   });
   const connectLimiter = (peer: Peer) => createLimiterClient(peer, config.caller);
   return { upstream, parser, images, runners, connectLimiter };
+}
+
+/** Why requests cannot be taken. Null: they can. */
+function missingFor(
+  limiter: Pick<RemoteLimiter, 'problem'>,
+  catalog: Pick<Gateway['catalog'], 'known'>,
+  watches: Pick<PoolWatches, 'tried'>,
+): string | null {
+  if (limiter.problem !== null) return limiter.problem;
+  if (!catalog.known) return 'no catalog of models yet: no runner of RUNNER_ADDRESS has answered';
+  return watches.tried ? null : 'the runners of some pools have not been asked yet';
 }
 
 async function endSession(limiter: RemoteLimiter, log: Logger): Promise<void> {

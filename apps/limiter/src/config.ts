@@ -44,7 +44,8 @@ export type Config = z.output<typeof schema> & {
 
 /** @throws ConfigError */
 export function readConfig(env?: Variables): Config {
-  const config = loadConfig(schema, env);
-  const trust = trustOf(config, { variable: 'LIMITER_HOST', host: config.LIMITER_HOST });
-  return { ...config, trust, tracing: tracingOf(config) };
+  return loadConfig(schema, env, {
+    trust: (config) => trustOf(config, { variable: 'LIMITER_HOST', host: config.LIMITER_HOST }),
+    tracing: tracingOf,
+  });
 }

@@ -77,7 +77,7 @@ describe('Redis killed and started again', () => {
     await redis.kill();
     const failed = await session.ask({ admit: anAdmitInput(key, instanceId) });
     expect(failed.failed?.reason).toMatch(/^redis/);
-    expect(limiter.ready()).toBe(false);
+    expect([limiter.ready(), limiter.problem()]).toEqual([false, 'Redis is unavailable']);
 
     await redis.restart();
     await eventually(() => limiter.ready());

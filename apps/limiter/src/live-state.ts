@@ -63,6 +63,8 @@ export function createLiveState(options: LiveStateOptions): LiveStateParts {
 export interface OpenLiveState {
   /** Whether Redis answers, and the first reads of Postgres have succeeded or failed. */
   ready(): boolean;
+  /** Why it is not ready. Null: it is. */
+  problem(): string | null;
   close(): void;
 }
 
@@ -79,8 +81,13 @@ export function openLiveState(live: LiveStateParts, failures: Failures, logger: 
     warm = true;
     if (failure) failures.warnOfPostgres(failure);
   });
+  const problem = () => {
+    if (!link.ready()) return 'Redis is unavailable';
+    return warm ? null : 'the first reads of Postgres are not done yet';
+  };
   return {
-    ready: () => warm && link.ready(),
+    ready: () => problem() === null,
+    problem,
     close() {
       notices.stop();
       link.close();

@@ -4,17 +4,28 @@ import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/r
 import { startTracing } from '@tidegate/tracing';
 import { readConfig } from './config.ts';
 import { startLimiter } from './limiter.ts';
+import { LimiterError, type LimiterErrorReason } from './limiter-error.ts';
 
 const MAX_DB_CONNECTIONS = 8;
 /** No caller waits longer for a read. */
 const STATEMENT_TIMEOUT_MS = 4_000;
 
-const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error);
+/** A stack of a store that does not answer tells nothing. */
+const OF_STORES: ReadonlySet<LimiterErrorReason> = new Set(['redis', 'postgres']);
 
-runService(async (service) => {
+const explain = (error: unknown) =>
+  explainPostgres(error) ??
+  explainRedis(error) ??
+  (error instanceof LimiterError && OF_STORES.has(error.reason) ? error.message : null);
+
+runService('limiter', async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'limiter', level: config.LOG_LEVEL, explain });
-  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
+  service.configure({
+    logger,
+    ports: { LIMITER_PORT: config.LIMITER_PORT, ADMIN_PORT: config.ADMIN_PORT },
+    shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+  });
   const metrics = createMetrics('limiter');
   const tracing = await startTracing({
     settings: config.tracing,
@@ -51,7 +62,9 @@ runService(async (service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
-    ready: async () => !service.stopping.aborted && ((await schema.problem()) ?? limiter.ready()),
+    stopping: service.stopping,
+    logger,
+    ready: async () => (await schema.problem()) ?? limiter.problem() ?? true,
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ port: limiter.port, adminPort: admin.port }, 'limiter is up');

@@ -22,10 +22,14 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 
 const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error);
 
-runService(async (service) => {
+runService('metering', async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL, explain });
-  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
+  service.configure({
+    logger,
+    ports: { ADMIN_PORT: config.ADMIN_PORT },
+    shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+  });
 
   const { db, schema, limiters, redis, queue, redisNowMs } = openStores(service, config, logger);
   const pingPostgres = async () => db.$queryRaw`SELECT 1`;
@@ -60,7 +64,8 @@ runService(async (service) => {
   });
   service.onShutdown('worker', () => worker.close());
 
-  const storesReady = async () => {
+  const isReady = async () => {
+    if (!worker.running()) return 'its worker does not take settlements: Redis is unavailable';
     await Promise.all([queue.counts(), pingPostgres()]);
     return (await schema.problem()) ?? true;
   };
@@ -68,10 +73,10 @@ runService(async (service) => {
     port: config.ADMIN_PORT,
     host: config.ADMIN_HOST,
     metrics: metrics.registry,
-    ready: () =>
-      !service.stopping.aborted &&
-      worker.running() &&
-      storesReady().catch((error: unknown) => explain(error) ?? false),
+    stopping: service.stopping,
+    logger,
+    explain,
+    ready: isReady,
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'metering is up');

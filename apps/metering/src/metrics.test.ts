@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newRequestId } from '@tidegate/contracts';
-import { type Admin, startAdmin } from '@tidegate/runtime';
+import { type Admin, createLogger, startAdmin } from '@tidegate/runtime';
 import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { createMeteringMetrics } from './metrics.ts';
 import { openSettlementJobs, type SettlementJobs } from './queue/settlement-jobs.ts';
@@ -20,7 +20,8 @@ beforeAll(async () => {
     pingRedis: queue.counts,
     pingPostgres: () => Promise.resolve(),
   });
-  admin = await startAdmin({ host: '127.0.0.1', port: 0, metrics: registry, ready: () => true });
+  const logger = createLogger({ service: 'metering', level: 'silent' });
+  admin = await startAdmin({ host: '127.0.0.1', port: 0, metrics: registry, ready: () => true, logger });
 });
 afterEach(async () => {
   await redis.restart();

@@ -115,14 +115,20 @@ export interface KubernetesConfig {
  * @throws ConfigError
  */
 export function readConfig(env: Variables = process.env, uid = process.getuid?.()): Config {
-  const config = loadConfig(schema, env);
-  const trust = trustOf(config, { variable: 'RUNNER_HOST', host: config.RUNNER_HOST });
+  return loadConfig(schema, env, {
+    trust: (config) => trustOf(config, { variable: 'RUNNER_HOST', host: config.RUNNER_HOST }),
+    tracing: tracingOf,
+    secretKeys: ({ SECRET_KEY, SECRET_KEY_PREVIOUS }) =>
+      SECRET_KEY_PREVIOUS ? [SECRET_KEY, SECRET_KEY_PREVIOUS] : [SECRET_KEY],
+    modelUser: (config) => modelUserOf(config, env, uid),
+    kubernetes: (config) => kubernetesOf(config, env),
+  });
+}
+
+function modelUserOf(config: z.output<typeof schema>, env: Variables, uid: number | undefined): ModelUser {
   const { RUNNER_MODEL_USER: wanted, RUNNER_MODEL_HOME: home, RUNNER_STATE_DIR: stateDir } = config;
   const { user, env: ofUser } = chooseModelUser({ wanted, home, stateDir }, env, uid);
-  const modelUser = { user, env: { ...modelEnv(env, config.RUNNER_MODEL_ENV), ...ofUser } };
-  const secretKeys = [config.SECRET_KEY, ...(config.SECRET_KEY_PREVIOUS ? [config.SECRET_KEY_PREVIOUS] : [])];
-  const tracing = tracingOf(config);
-  return { ...config, trust, tracing, secretKeys, modelUser, kubernetes: kubernetesOf(config, env) };
+  return { user, env: { ...modelEnv(env, config.RUNNER_MODEL_ENV), ...ofUser } };
 }
 
 function kubernetesOf(

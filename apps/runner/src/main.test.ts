@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -231,19 +232,42 @@ describe('a runner as its operator sees it', () => {
     await runner.ended();
   });
 
-  it('does not start with an invalid secret key, and says which variable is wrong', async () => {
+  /** Runs one that cannot start. Resolves to what it printed. */
+  async function failedStart(env: Record<string, string>): Promise<string> {
     const child = spawn(process.execPath, [MAIN], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      env: { DATABASE_URL: harness.url, RUNNER_STATE_DIR: harness.stateDir, SECRET_KEY: 'c2hvcnQ=' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { DATABASE_URL: harness.url, RUNNER_STATE_DIR: harness.stateDir, ...env },
     });
     processes.add(child);
-    let stderr = '';
-    child.stderr.on('data', (text) => {
-      stderr += text;
+    let printed = '';
+    child.stdout.on('data', (text) => {
+      printed += text;
     });
     const [code] = await once(child, 'close');
     expect(code).toBe(1);
-    expect(stderr).toContain('SECRET_KEY: must be 32 bytes in base64');
-    expect(stderr).not.toContain('c2hvcnQ=');
+    return printed;
+  }
+
+  it('does not start with bad settings, and says in one line which variables are wrong', async () => {
+    const printed = await failedStart({ SECRET_KEY: 'c2hvcnQ=', RUNNER_MODEL_USER: 'nobody-of-this-name' });
+    expect(JSON.parse(printed)).toMatchObject({
+      service: 'runner',
+      issues: [{ variable: 'SECRET_KEY' }, { variable: 'RUNNER_MODEL_USER' }],
+      msg: expect.stringContaining('SECRET_KEY must be 32 bytes in base64'),
+    });
+    expect(printed).not.toContain('c2hvcnQ=');
+  });
+
+  it('does not start on a port that is taken, and the last line names its variable', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const env = { RUNNER_HOST: '127.0.0.1', RUNNER_PORT: String(port), ADMIN_PORT: '0' };
+    const printed = await failedStart({ ...env, SECRET_KEY: harness.secretKey.toString('base64') });
+    taken.close();
+    expect(JSON.parse(printed.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({
+      level: 'fatal',
+      msg: `start failed: RUNNER_PORT ${port} is taken: another process listens there`,
+    });
   });
 });

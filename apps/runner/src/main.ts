@@ -9,10 +9,14 @@ import { type RunnerOptions, startRunner } from './runner.ts';
 
 const MAX_DB_CONNECTIONS = 4;
 
-runService(async (service) => {
+runService('runner', async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'runner', level: config.LOG_LEVEL, explain: explainPostgres });
-  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
+  service.configure({
+    logger,
+    ports: { RUNNER_PORT: config.RUNNER_PORT, ADMIN_PORT: config.ADMIN_PORT },
+    shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+  });
   const metrics = createMetrics('runner');
   const tracing = await startTracing({
     settings: config.tracing,
@@ -33,16 +37,14 @@ runService(async (service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
-    ready: async () => !service.stopping.aborted && ((await schema.problem()) ?? runner.ready()),
+    stopping: service.stopping,
+    logger,
+    ready: async () => (await schema.problem()) ?? runner.problem() ?? true,
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'runner is up');
 
-  runner.active.catch((err) => {
-    if (service.stopping.aborted) return;
-    logger.fatal({ err }, 'cannot become active');
-    process.exit(1);
-  });
+  runner.active.catch((err) => service.fail(err));
 });
 
 function optionsOf(

@@ -13,6 +13,8 @@ export interface RunnerOptions extends ActiveRunnerOptions {
 export interface Runner {
   /** Whether it leads its pool and answers calls, or stands by while another runner leads. */
   ready(): boolean;
+  /** Why it is not ready. Null: it is. */
+  problem(): string | null;
   /** Whether it is the active runner and answers calls. */
   leads(): boolean;
   /**
@@ -44,6 +46,8 @@ class CandidateRunner implements Runner {
   #acting: ActiveRunner | null = null;
   /** The runner that leads while this one stands by. */
   #leader: string | null = null;
+  /** It leads, and does not answer calls yet. */
+  #isTakingOver = false;
   #active = new Deferred<number>();
   #wasActive = false;
 
@@ -58,6 +62,13 @@ class CandidateRunner implements Runner {
 
   ready(): boolean {
     return this.#acting !== null || this.#leader !== null;
+  }
+
+  problem(): string | null {
+    if (this.ready()) return null;
+    return this.#isTakingOver
+      ? "it is taking over its pool's models"
+      : 'it has not got the lease of its pool: Postgres is unavailable, or no attempt has ended yet';
   }
 
   leads(): boolean {
@@ -121,15 +132,18 @@ class CandidateRunner implements Runner {
     const { logger, candidate, stopModelsOnExit } = this.#options;
     const stopped = aborted(AbortSignal.any([lead.lost, this.#ending.signal]));
     const acting = new ActiveRunner(this.#options, this.#metrics, lead);
+    this.#isTakingOver = true;
     try {
       const port = await Promise.race([acting.start(), stopped]);
       if (port === undefined) return;
       this.#acting = acting;
+      this.#isTakingOver = false;
       this.#wasActive = true;
       this.#active.resolve(port);
       logger.info({ pool: candidate.pool, port }, 'this runner is active');
       await stopped;
     } finally {
+      this.#isTakingOver = false;
       if (this.#acting) this.#active = new Deferred();
       this.#acting = null;
       if (this.#ending.signal.aborted && !lead.lost.aborted) await acting.close(stopModelsOnExit);

@@ -40,7 +40,7 @@ export interface LiveMonth {
 
 export interface ConditionNow {
   readonly condition: Condition;
-  /** Why it failed; empty otherwise. */
+  /** Why it failed, or does not start yet; empty otherwise. */
   readonly reason: string;
 }
 

@@ -67,7 +67,13 @@ export { endSteps, type NamedAccount } from './members/sign-out.ts';
 export { weakPassword } from './members/weak-password.ts';
 export type { CheckModelInput, ModelCheck, ServedModelView } from './models/check.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
-export type { ConditionChangeView, ModelDetail, ModelSettings, ShowModelInput } from './models/show.ts';
+export type {
+  ConditionChangeView,
+  ModelDetail,
+  ModelRun,
+  ModelSettings,
+  ShowModelInput,
+} from './models/show.ts';
 export type { DeletedModelView, ListedModelView, ModelChange, ModelNow, ModelView } from './models/view.ts';
 export type { BootstrapInput, BootstrapView } from './orgs/bootstrap.ts';
 export type { DeletedOrgView, DeleteOrgInput } from './orgs/delete.ts';
@@ -75,7 +81,7 @@ export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
 export type { RequireTwoFactorInput } from './orgs/require-two-factor.ts';
 export { PLAN_LIMITS, type PlanLimits, type PlanView, type SetPlanInput } from './plans/plans.ts';
-export type { PoolView, SetPoolInput } from './pools/pools.ts';
+export type { PoolChange, PoolView, SetPoolInput } from './pools/pools.ts';
 export type { RefusalsStep, RefusalsView, ShowRefusalsInput } from './refusals/show.ts';
 export type { ListRequestsInput, RequestPage } from './requests/list.ts';
 export type { FoundRequest, RequestWay, ShowRequestInput } from './requests/show.ts';

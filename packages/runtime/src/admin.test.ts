@@ -3,28 +3,39 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type Admin, startAdmin } from './admin.ts';
+import type { Logger } from './logger.ts';
 import { Counter, createMetrics, Gauge } from './metrics.ts';
 
 const host = '127.0.0.1';
 let admin: Admin | undefined;
+/** What was logged, in words. */
+let logged: string[] = [];
+const logger = {
+  info: (message: string) => void logged.push(message),
+  warn: ({ reason }: { reason: string }, message: string) => void logged.push(`${message}: ${reason}`),
+} as unknown as Logger;
+
+const explain = (error: unknown) =>
+  (error as Error).message === 'no login' ? 'Postgres refuses the user.' : null;
 
 async function start(
   ready: Parameters<typeof startAdmin>[0]['ready'],
   metrics = createMetrics('test'),
 ): Promise<string> {
-  admin = await startAdmin({ port: 0, host, metrics, ready });
+  admin = await startAdmin({ port: 0, host, metrics, ready, logger, explain });
   return `http://${host}:${admin.port}`;
 }
 
 afterEach(async () => {
   await admin?.close();
   admin = undefined;
+  logged = [];
 });
 
 describe('the admin server', () => {
   it('is live whether or not it is ready, and ready when it says so', async () => {
     let ready = false;
-    const url = await start(() => ready);
+    const url = await start(() => ready || 'no catalog yet');
     const healthy = await fetch(`${url}/healthz`);
     expect([healthy.status, await healthy.text()]).toEqual([
       200,
@@ -36,7 +47,7 @@ describe('the admin server', () => {
   });
 
   it('is not ready while its check throws, rejects or never answers', async () => {
-    let check: () => boolean | Promise<boolean> = () => {
+    let check: () => true | Promise<true> = () => {
       throw new Error('unavailable');
     };
     const url = await start(() => check());
@@ -51,6 +62,43 @@ describe('the admin server', () => {
     const response = await fetch(`${await start(async () => 'Redis is unavailable.')}/readyz`);
     expect(response.status).toBe(503);
     expect(await response.text()).toBe('not ready: Redis is unavailable.\n');
+  });
+
+  it('logs each change of readiness once, with its reason', async () => {
+    const answers: (true | string | Error)[] = [
+      ...([true, 'Redis is unavailable', 'Redis is unavailable', 'no catalog yet', true, true] as const),
+      ...[new Error('unavailable'), new Error('no login')],
+    ];
+    const url = await start(() => {
+      const answer = answers.shift();
+      if (answer instanceof Error) throw answer;
+      return answer ?? true;
+    });
+    while (answers.length > 0) await fetch(`${url}/readyz`);
+    expect(logged).toEqual([
+      'not ready: Redis is unavailable',
+      'not ready: no catalog yet',
+      'ready again',
+      'not ready: its check failed',
+      'not ready: Postgres refuses the user.',
+    ]);
+  });
+
+  it('is not ready while it shuts down, which its log says elsewhere', async () => {
+    const stopping = new AbortController();
+    const metrics = createMetrics('test');
+    admin = await startAdmin({
+      port: 0,
+      host,
+      metrics,
+      logger,
+      ready: () => true,
+      stopping: stopping.signal,
+    });
+    stopping.abort();
+    const response = await fetch(`http://${host}:${admin.port}/readyz`);
+    expect([response.status, await response.text()]).toEqual([503, 'not ready: it is shutting down\n']);
+    expect(logged).toEqual([]);
   });
 
   it("serves the process's metrics and the service's own, labelled with the service", async () => {
@@ -100,7 +148,7 @@ describe('the admin server', () => {
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
     await expect(
-      startAdmin({ port, host, metrics: createMetrics('test'), ready: () => true }),
+      startAdmin({ port, host, metrics: createMetrics('test'), ready: () => true, logger }),
     ).rejects.toThrow(/EADDRINUSE/);
     taken.close();
   });

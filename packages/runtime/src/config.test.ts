@@ -21,6 +21,26 @@ const errorOf = (env: Record<string, string>, of: z.ZodObject = schema): ConfigE
 };
 
 describe('loadConfig', () => {
+  it('makes further members, and says what is wrong with them besides all else', () => {
+    const derive = {
+      origin: ({ REDIS_URL }: z.output<typeof schema>) => new URL(REDIS_URL).origin,
+      even: ({ PORT }: z.output<typeof schema>) => {
+        if (PORT % 2 > 0) throw new ConfigError([{ variable: 'PORT', reason: 'must be even' }]);
+        return true;
+      },
+    };
+    const env = { PORT: '80', REDIS_URL: 'http://h:1' };
+    expect(loadConfig(schema, env, derive)).toMatchObject({ origin: 'http://h:1', even: true });
+    const start = (changed: Record<string, string>) => () =>
+      loadConfig(schema, { ...env, ...changed }, derive);
+    expect(start({ PORT: '81', LEVEL: 'x' })).toThrow(/LEVEL: .*\n.*PORT: must be even/);
+    // What is made of a variable that is wrong is not wrong, too.
+    expect(start({ PORT: '81', REDIS_URL: 'x' })).toThrow(
+      /^Bad configuration:\n {2}REDIS_URL: .*\n {2}PORT: must be even$/,
+    );
+    expect(start({ PORT: '-1' })).toThrow(/^Bad configuration:\n {2}PORT: .*$/);
+  });
+
   it('gives typed values and defaults', () => {
     expect(loadConfig(schema, { PORT: '80', REDIS_URL: 'redis://h:1', OTHER: 'x' })).toEqual({
       PORT: 80,

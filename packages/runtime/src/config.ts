@@ -12,12 +12,14 @@ interface Issue {
 /** The environment is invalid. The message names every bad variable and shows no value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
+  readonly issues: readonly Issue[];
   readonly variables: readonly string[];
 
   constructor(issues: readonly Issue[]) {
     super(
       `Bad configuration:\n${issues.map(({ variable, reason }) => `  ${variable}: ${reason}`).join('\n')}`,
     );
+    this.issues = issues;
     this.variables = [...new Set(issues.map(({ variable }) => variable))];
   }
 }
@@ -32,21 +34,58 @@ export const secret = <S extends z.ZodType>(field: S): S => field.meta({ secret:
  * Parses a program's environment variables once, at its start. An empty variable counts as not set.
  * Variables that the schema does not name are ignored. With NODE_ENV `production`, no secret may be
  * one that can be guessed.
- * @throws ConfigError
+ *
+ * @param derive further members, made of several variables each. They may throw a ConfigError
+ * @throws ConfigError with all that is wrong
  */
-export function loadConfig<S extends z.ZodObject>(schema: S, env: Variables = process.env): z.output<S> {
+export function loadConfig<S extends z.ZodObject, D extends object = object>(
+  schema: S,
+  env: Variables = process.env,
+  derive: Derive<S, D> = {} as Derive<S, D>,
+): z.output<S> & D {
   const { set, issues } = withFiles(schema, env);
   if (env.NODE_ENV === 'production') issues.push(...guessableIn(schema, set));
   const parsed = schema.safeParse(set);
-  if (parsed.success && issues.length === 0) return parsed.data;
-  const unread = new Set(issues.map(({ variable }) => variable.replace(/_FILE$/, '')));
-  for (const { path, message } of parsed.error?.issues ?? []) {
-    const variable = String(path[0] ?? 'environment');
-    if (unread.has(variable)) continue;
-    issues.push({ variable, reason: variable in set || path.length === 0 ? message : 'is not set' });
+  issues.push(...wrongIn(set, issues, parsed.error));
+  const config = parsed.success ? parsed.data : validIn(schema, set);
+  const known = new Set(issues.map(({ variable }) => variable));
+  const derived: Partial<Record<string, unknown>> = {};
+  for (const [name, make] of Object.entries<(config: z.output<S>) => unknown>(derive)) {
+    try {
+      derived[name] = make(config);
+    } catch (error) {
+      if (error instanceof ConfigError)
+        issues.push(...error.issues.filter((one) => !known.has(one.variable)));
+      // Else it needs a variable that is wrong.
+      else if (issues.length === 0) throw error;
+    }
   }
-  throw new ConfigError(issues);
+  const all = new Map(issues.map((issue) => [`${issue.variable} ${issue.reason}`, issue]));
+  if (all.size > 0) throw new ConfigError([...all.values()]);
+  return { ...config, ...derived } as z.output<S> & D;
 }
+
+type Derive<S extends z.ZodObject, D extends object> = {
+  readonly [K in keyof D]: (config: z.output<S>) => D[K];
+};
+
+function wrongIn(set: Record<string, string>, issues: readonly Issue[], error?: z.ZodError): Issue[] {
+  const unread = new Set(issues.map(({ variable }) => variable.replace(/_FILE$/, '')));
+  return (error?.issues ?? []).flatMap(({ path, message }) => {
+    const variable = String(path[0] ?? 'environment');
+    if (unread.has(variable)) return [];
+    return [{ variable, reason: variable in set || path.length === 0 ? message : 'is not set' }];
+  });
+}
+
+/** The fields that are right, so that the others can be looked at as well. */
+const validIn = <S extends z.ZodObject>(schema: S, set: Record<string, string>): z.output<S> =>
+  Object.fromEntries(
+    Object.entries(schema.shape).flatMap(([name, field]) => {
+      const { success, data } = (field as z.ZodType).safeParse(set[name]);
+      return success ? [[name, data]] : [];
+    }),
+  ) as z.output<S>;
 
 /**
  * Returns the variables that are set, with the secrets that are in files in place of their names.

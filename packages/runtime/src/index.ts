@@ -21,6 +21,7 @@ export {
   readGauge,
   readGauges,
 } from './metrics.ts';
+export { createOutage, type Outage } from './outage.ts';
 export { runService, type Service } from './service.ts';
 export * from './settings.ts';
 export { within } from './within.ts';

@@ -136,7 +136,7 @@ describe.each(['SIGTERM', 'crash'])('a service whose log is on a full disk', (ho
 /** Logs more than one write takes, and again after that has failed. */
 const PROGRAM = `
   import { createLogger, runService } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)};
-  runService(async (service) => {
+  runService('test', async (service) => {
     const logger = createLogger({ service: 'test', level: 'info' });
     service.configure({ logger });
     process.on('message', () => { throw new Error('crash'); });

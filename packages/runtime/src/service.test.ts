@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -37,7 +39,7 @@ async function run(body: string): Promise<Run> {
     file,
     `import * as runtime from '${BUILT}';
      const say = (text) => process.stdout.write(text + '\\n');
-     runtime.runService(async (service) => {
+     runtime.runService('test', async (service) => {
        service.configure({ logger: runtime.createLogger({ service: 'test', level: 'info' }) });
        setInterval(() => {}, 60_000);
        ${body}
@@ -204,14 +206,43 @@ describe('a service', () => {
     expect(stdout).toContain('store closed');
   });
 
-  it('prints a bad configuration as text that names the variable, and exits 1', async () => {
+  const lastLine = (stdout: string) => JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+
+  it('names the variables of a bad configuration in one line, the last of its log, and exits 1', async () => {
     const { ended } = await run(
-      `throw new runtime.ConfigError([{ variable: 'GATEWAY_PORT', reason: 'is not set' }]);`,
+      `throw new runtime.ConfigError([
+         { variable: 'GATEWAY_PORT', reason: 'is not set' }, { variable: 'LOG_LEVEL', reason: 'is no level' }]);`,
     );
-    const { code, stderr } = await ended();
+    const { code, stdout, stderr } = await ended();
     expect(code).toBe(1);
-    expect(stderr).toContain('GATEWAY_PORT: is not set');
-    expect(stderr).not.toMatch(/ at .*\.js/);
+    expect(lastLine(stdout)).toMatchObject({
+      level: 'fatal',
+      service: 'test',
+      issues: [
+        { variable: 'GATEWAY_PORT', reason: 'is not set' },
+        { variable: 'LOG_LEVEL', reason: 'is no level' },
+      ],
+      msg: 'bad configuration: GATEWAY_PORT is not set; LOG_LEVEL is no level',
+    });
+    expect(stderr).toBe('');
+  });
+
+  it('names the variable of a port that is taken, in one line, the last of its log', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const { ended } = await run(`
+      service.configure({ ports: { GATEWAY_PORT: ${port}, ADMIN_PORT: 1 } });
+      const logger = runtime.createLogger({ service: 'test', level: 'info' });
+      const metrics = runtime.createMetrics('test');
+      await runtime.startAdmin({ port: ${port}, host: '127.0.0.1', metrics, ready: () => true, logger });`);
+    const { code, stdout } = await ended();
+    taken.close();
+    expect(code).toBe(1);
+    expect(lastLine(stdout).msg).toBe(
+      `start failed: GATEWAY_PORT ${port} is taken: another process listens there`,
+    );
+    expect(stdout).not.toContain('    at ');
   });
 
   it.each([

@@ -16,6 +16,8 @@ export interface Service {
    */
   configure(options: {
     readonly logger?: Logger;
+    /** The ports that it opens, by the variable that sets each. */
+    readonly ports?: Readonly<Record<string, number>>;
     /**
      * The time between the end of readiness and the first shutdown step. Load balancers use it to
      * notice.
@@ -26,6 +28,8 @@ export interface Service {
   }): void;
   /** Steps run one by one, the last registered first. Register each thing right after it starts. */
   onShutdown(name: string, stop: () => void | Promise<void>): void;
+  /** Ends the service as an exception of its main does. */
+  fail(err: unknown): void;
   /** Aborted when the shutdown begins, before its delay. Readiness ends then. */
   readonly stopping: AbortSignal;
 }
@@ -35,18 +39,23 @@ export interface Service {
  *
  * SIGTERM, SIGINT or SIGHUP ends readiness, waits for the delay, runs the shutdown steps and exits
  * 0, or 1 when a step failed or took too long. A second signal ends the delay; during the steps it
- * exits 1 at once. If `main` throws, the shutdown steps run and the process exits 1. An uncaught
- * error exits 1 at once. A ConfigError is printed to stderr as it is.
+ * exits 1 at once. If `main` throws, the last line of the log says why, the shutdown steps run and
+ * the process exits 1. An uncaught error exits 1 at once. For a person at a terminal, a ConfigError
+ * is also printed as text.
+ *
+ * @param name the service's, for what is logged before it is configured
  */
-export function runService(main: (service: Service) => void | Promise<void>): void {
-  new RunningService().run(main);
+export function runService(name: string, main: (service: Service) => void | Promise<void>): void {
+  new RunningService(name).run(main);
 }
 
 class RunningService implements Service {
   readonly #steps: { readonly name: string; readonly stop: () => void | Promise<void> }[] = [];
   readonly #stopping = new AbortController();
   readonly stopping = this.#stopping.signal;
+  readonly #name: string;
   #logger: Logger | undefined;
+  #ports: Readonly<Record<string, number>> = {};
   #shutdownDelayMs = 0;
   #shutdownTimeoutMs = DEFAULT_SHUTDOWN_TIMEOUT_MS;
   #started: Promise<void> = Promise.resolve();
@@ -54,8 +63,14 @@ class RunningService implements Service {
   #lastSignalMs: number | undefined;
   #endDelay: (() => void) | undefined;
 
-  configure({ logger, shutdownDelayMs, shutdownTimeoutMs }: Parameters<Service['configure']>[0]): void {
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  configure(options: Parameters<Service['configure']>[0]): void {
+    const { logger, ports, shutdownDelayMs, shutdownTimeoutMs } = options;
     if (logger) this.#logger = logger;
+    if (ports) this.#ports = ports;
     if (shutdownDelayMs !== undefined) this.#shutdownDelayMs = shutdownDelayMs;
     if (shutdownTimeoutMs !== undefined) this.#shutdownTimeoutMs = shutdownTimeoutMs;
   }
@@ -75,20 +90,30 @@ class RunningService implements Service {
       process.on(signal, () => this.#onSignal(signal));
     }
     const start = async () => main(this);
-    this.#started = start().catch((err: unknown) => {
-      this.#reportFailedStart(err);
-      void this.#shutdown(1, 0);
-    });
+    this.#started = start().catch((err: unknown) => this.fail(err));
+  }
+
+  fail(err: unknown): void {
+    this.#reportFailedStart(err);
+    void this.#shutdown(1, 0);
   }
 
   #log(): Logger {
-    this.#logger ??= createLogger({ service: 'service', level: 'info' });
+    this.#logger ??= createLogger({ service: this.#name, level: 'info' });
     return this.#logger;
   }
 
   #reportFailedStart(err: unknown): void {
     if (this.stopping.aborted) return;
-    if (err instanceof ConfigError) process.stderr.write(`${err.message}\n`);
+    if (err instanceof ConfigError) {
+      const { issues } = err;
+      if (process.stderr.isTTY) process.stderr.write(`${err.message}\n`);
+      const each = issues.map(({ variable, reason }) => `${variable} ${reason}`);
+      this.#log().fatal({ issues }, `bad configuration: ${each.join('; ')}`);
+      return;
+    }
+    const refused = refusedPort(err, this.#ports);
+    if (refused) this.#log().fatal(`start failed: ${refused}`);
     else this.#log().fatal({ err }, 'start failed');
   }
 
@@ -122,7 +147,8 @@ class RunningService implements Service {
     }, this.#shutdownTimeoutMs);
     await within(this.#started, START_GRACE_MS, undefined);
     const stepsSucceeded = await this.#runSteps();
-    this.#log().info('stopped');
+    // After a start that failed, the last line is the one that says why.
+    if (exitCode === 0) this.#log().info('stopped');
     process.exit(stepsSucceeded ? exitCode : 1);
   }
 
@@ -151,4 +177,20 @@ class RunningService implements Service {
     }
     return succeeded;
   }
+}
+
+const PORT_PROBLEMS: readonly [code: string, problem: string][] = [
+  ['EADDRINUSE', 'is taken: another process listens there'],
+  ['EACCES', 'may not be opened by this user'],
+];
+
+/** Why a port could not be opened, with its variable. Null: the error is about something else. */
+function refusedPort(err: unknown, ports: Readonly<Record<string, number>>): string | null {
+  if (!(err instanceof Error)) return null;
+  // gRPC's errors have only the message of the system's.
+  const [, code, port] = /\blisten (E[A-Z]+)\b.*:(\d+)/.exec(err.message) ?? [];
+  const problem = PORT_PROBLEMS.find(([known]) => known === code)?.[1];
+  if (problem === undefined) return null;
+  const variables = Object.entries(ports).flatMap(([name, set]) => (String(set) === port ? [name] : []));
+  return `${[variables.join(' and '), port].filter(Boolean).join(' ')} ${problem}`;
 }

@@ -63,7 +63,7 @@ export function ModelConfirms({ org, asked, onClose, onDeleted }: ModelConfirmsP
       >
         <p>
           Requests to it are refused with <code>model_unavailable</code> until an owner starts it again. It
-          stays in the list of models.
+          stays in the list of models. Answers in progress end as errors, if Tidegate runs the model.
         </p>
       </Confirm>
       <Confirm

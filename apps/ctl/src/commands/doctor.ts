@@ -10,15 +10,20 @@ const DEFAULT_DAYS = 2;
 export function addDoctor(program: Command, context: Context): void {
   program
     .command('doctor')
-    .description('find inconsistent or stuck state, and say what to do')
+    .description('look at services, secrets, models and state, and say what to do')
     .option('--days <n>', `days to compare with their requests (default ${DEFAULT_DAYS})`, whole)
     .option('--json', 'print one JSON document and nothing else')
     .action(async ({ days = DEFAULT_DAYS, json = false }: { days?: number; json?: boolean }) => {
       if (!(days >= 1 && days <= KEPT_DAYS.requests))
         throw new CommandError(`Days must be a whole number from 1 to ${KEPT_DAYS.requests}.`);
-      const { REDIS_URL: redisUrl, REDIS_PREFIX: redisPrefix } = context.config();
+      const config = context.config();
+      const { REDIS_URL: redisUrl, REDIS_PREFIX: redisPrefix, SECRET_KEY, SECRET_KEY_PREVIOUS } = config;
       const { examine } = await import('../doctor/examine.ts');
-      const patient = { redisUrl, redisPrefix, days, nowMs: Date.now(), explain: failureOf };
+      const patient = {
+        ...{ redisUrl, redisPrefix, days, nowMs: Date.now(), explain: failureOf },
+        ...{ limiters: config.LIMITER_ADDRESSES, runners: config.RUNNER_ADDRESS, caller: config.caller },
+        secretKeys: SECRET_KEY_PREVIOUS ? [SECRET_KEY, SECRET_KEY_PREVIOUS] : [SECRET_KEY],
+      };
       const report = await context.withDb((db) => examine({ db, ...patient }));
       print(context.io, { json, human: reportText }, report);
       if (report.healthy) return;

@@ -87,6 +87,7 @@ function addAccountVerbs(noun: Command, context: Context): void {
   operation(noun, context, {
     name: 'reset-two-factor',
     help: 'remove the second factor of someone who lost it, and end all sessions, in every organization',
+    org: null,
     flags: [account],
     run: (control, { email }: Account) => control.resetTwoFactor(OPERATOR, { email }),
     human: ({ email }) => `${email} has no second factor any more, and is signed out everywhere.`,
@@ -94,6 +95,7 @@ function addAccountVerbs(noun: Command, context: Context): void {
   operation(noun, context, {
     name: 'reset-identity',
     help: 'let the next identity at the provider with this e-mail have the account; end all sessions',
+    org: null,
     flags: [account],
     run: (control, { email }: Account) => control.resetIdentity(OPERATOR, { email }),
     human: ({ email }) => `${email} has no identity at the provider any more, and is signed out everywhere.`,
@@ -108,10 +110,12 @@ function addAccountVerbs(noun: Command, context: Context): void {
       const input = { email, ...given({ password }) };
       await show(context, { json, human: passwordSet }, (control) => control.setPassword(OPERATOR, input));
     },
+    null,
   );
   operation(noun, context, {
     name: 'delete',
     help: 'delete an account, in every organization',
+    org: null,
     flags: [account],
     run: (control, { email }: Account) => control.deleteAccount(OPERATOR, { email }),
     human: ({ email }) => `The account of ${email} is deleted.`,

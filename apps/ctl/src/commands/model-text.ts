@@ -2,8 +2,8 @@ import type { ListedModelView, ModelNow } from '@tidegate/control';
 import { type Column, table } from '../output/table.ts';
 
 /** The first line of a reason says why. The lines below are what the model's process printed. */
-const why = (reason: string): string => reason.split('\n', 1)[0] ?? '';
-const printedBy = (reason: string | null): string[] => reason?.split('\n').slice(1) ?? [];
+export const why = (reason: string): string => reason.split('\n', 1)[0] ?? '';
+export const printedBy = (reason: string | null): string[] => reason?.split('\n').slice(1) ?? [];
 
 /** A condition, and how many replicas of several can be called. */
 const conditionOf = ({ condition, conditionReason, replicas }: ModelNow) =>

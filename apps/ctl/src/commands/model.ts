@@ -1,7 +1,8 @@
-import type { DeletedModelView } from '@tidegate/control';
+import type { Control, DeletedModelView, ModelNow, Result } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR } from '../context.ts';
 import { addDiscover } from './discover.ts';
+import { detailText } from './model-detail.ts';
 import { addPublish, addSet, nameFlag } from './model-settings.ts';
 import { listed, one } from './model-text.ts';
 import { given, type Org, operation } from './verb.ts';
@@ -15,6 +16,27 @@ interface OneModel extends Org {
 
 const modelOf = ({ org, name }: OneModel) => ({ name, ...given({ org }) });
 
+interface StoppedModel extends ModelNow {
+  /** Answers in progress that end as errors, because the model's process ends. Null: not known. */
+  readonly cutOff: number | null;
+}
+
+async function stop(control: Control, which: OneModel): Promise<Result<StoppedModel>> {
+  const before = await control.showModel(OPERATOR, modelOf(which));
+  const now = await control.stopModel(OPERATOR, modelOf(which));
+  if (!now.ok) return now;
+  const cutOff = now.value.driver === 'external' ? 0 : before.ok ? before.value.inFlight : null;
+  return { ok: true, value: { ...now.value, cutOff } };
+}
+
+function stopped({ cutOff, ...model }: StoppedModel): string {
+  if (cutOff === 0) return one(model);
+  const many = cutOff === null ? 'Answers in progress end as errors' : answers(cutOff);
+  return `${one(model)}\n\n${many} (upstream_error), charged in full.`;
+}
+const answers = (count: number): string =>
+  count === 1 ? '1 answer in progress ends as an error' : `${count} answers in progress end as errors`;
+
 export function addModel(program: Command, context: Context): void {
   const noun = program.command('model').description('published models');
   addPublish(noun, context);
@@ -27,6 +49,13 @@ export function addModel(program: Command, context: Context): void {
     human: listed,
   });
   operation(noun, context, {
+    name: 'show',
+    help: 'show one model: where it runs, its settings, its condition and replicas, and what they were',
+    flags: [nameFlag],
+    run: (control, which: OneModel) => control.showModel(OPERATOR, modelOf(which)),
+    human: detailText,
+  });
+  operation(noun, context, {
     name: 'start',
     help: 'start a stopped model',
     flags: [nameFlag],
@@ -35,10 +64,10 @@ export function addModel(program: Command, context: Context): void {
   });
   operation(noun, context, {
     name: 'stop',
-    help: 'stop a model',
+    help: 'stop a model; answers in progress of a command or a workload end as errors',
     flags: [nameFlag],
-    run: (control, which: OneModel) => control.stopModel(OPERATOR, modelOf(which)),
-    human: one,
+    run: (control, which: OneModel) => stop(control, which),
+    human: stopped,
   });
   operation(noun, context, {
     name: 'delete',

@@ -1,6 +1,6 @@
-import type { DeletedOrgView, OrgView } from '@tidegate/control';
+import type { Control, DeletedOrgView, OrgView, Result } from '@tidegate/control';
 import type { Command } from 'commander';
-import { type Context, OPERATOR } from '../context.ts';
+import { CommandError, type Context, OPERATOR } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
 import { given, type Org, operation } from './verb.ts';
 
@@ -16,11 +16,20 @@ const deleted = ({ id, usageDeleted }: DeletedOrgView): string =>
 const untold = ({ runnerTold }: DeletedOrgView): string | undefined =>
   runnerTold ? undefined : 'The runner could not be reached: it ends the models once it is back.';
 
+async function listed(control: Control, { org }: Org): Promise<Result<OrgView[]>> {
+  const all = await control.listOrgs(OPERATOR);
+  if (!all.ok || org === undefined) return all;
+  const value = all.value.filter(({ id, slug }) => id === org || slug === org);
+  if (value.length === 0) throw new CommandError(`There is no organization "${org}".`);
+  return { ok: true, value };
+}
+
 export function addOrg(program: Command, context: Context): void {
   const noun = program.command('org').description('organizations');
   operation(noun, context, {
     name: 'create',
     help: 'create an organization',
+    org: null,
     flags: [
       { flags: '--name <name>', help: 'its name, 1 to 80 characters', required: true },
       { flags: '--plan <plan>', help: 'its plan (default Free)' },
@@ -32,7 +41,8 @@ export function addOrg(program: Command, context: Context): void {
   operation(noun, context, {
     name: 'list',
     help: 'list the organizations',
-    run: (control) => control.listOrgs(OPERATOR),
+    org: 'only this one',
+    run: listed,
     human: (orgs) => table(orgs, columns),
   });
   operation(noun, context, {

@@ -54,12 +54,14 @@ export function addPlan(program: Command, context: Context): void {
   operation(noun, context, {
     name: 'list',
     help: 'list the plans',
+    org: null,
     run: (control) => control.listPlans(OPERATOR),
     human: (plans) => table(plans, columns),
   });
   operation(noun, context, {
     name: 'set',
     help: 'set values of a plan, in force when this returns',
+    org: null,
     flags: setFlags,
     run: (control, flags: SetFlags) => control.setPlan(OPERATOR, planOf(flags)),
     human: (plan) => table([plan], columns),

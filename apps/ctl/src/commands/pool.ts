@@ -26,15 +26,21 @@ export function addPool(program: Command, context: Context): void {
   operation(noun, context, {
     name: 'list',
     help: 'list the pools',
+    org: null,
     run: (control) => control.listPools(OPERATOR),
     human: (pools) => table(pools, columns),
   });
   operation(noun, context, {
     name: 'set',
-    help: 'set what the models of a pool share; its runner notices within half a minute',
+    help: 'set what the models of a pool share',
+    org: null,
     flags: setFlags,
     run: (control, { name, capacity }: { name: string; capacity: number }) =>
       control.setPool(OPERATOR, { name, capacity }),
     human: (pool) => table([pool], columns),
+    warning: ({ runnerTold }) =>
+      runnerTold
+        ? undefined
+        : 'Saved, but the runner could not be reached. It notices within half a minute of being back.',
   });
 }

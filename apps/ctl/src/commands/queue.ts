@@ -33,7 +33,7 @@ async function replay(context: Context, id: string | undefined): Promise<number>
     const ids = await queue.deadIds(id);
     if (ids.length === 0) return 0;
     const details = { deadLetters: ids.length };
-    const event = { action: 'queue.replay', target: id ?? 'all', details };
+    const event = { action: 'queue.replay', target: id ?? 'all', details } as const;
     await context.withDb((db) => recordOperatorAct({ db, now: Date.now }, OPERATOR, event));
     return queue.replay(ids);
   });
@@ -58,10 +58,17 @@ const deadText = (dead: DeadLetter[]): string =>
 
 export function addQueue(program: Command, context: Context): void {
   const noun = program.command('queue').description('the settlement queue');
-  verb(noun, 'status', 'count jobs by state', [], async ({ json }) => {
-    const status = await withQueue(context, (queue) => queue.status());
-    print(context.io, { json, human: statusText }, status);
-  });
+  verb(
+    noun,
+    'status',
+    'count jobs by state',
+    [],
+    async ({ json }) => {
+      const status = await withQueue(context, (queue) => queue.status());
+      print(context.io, { json, human: statusText }, status);
+    },
+    null,
+  );
   verb<{ limit?: number }>(
     noun,
     'dead',
@@ -72,6 +79,7 @@ export function addQueue(program: Command, context: Context): void {
       const dead = await withQueue(context, (queue) => queue.dead(limit));
       print(context.io, { json, human: deadText }, dead);
     },
+    null,
   );
   verb<{ id?: string }>(
     noun,
@@ -83,5 +91,6 @@ export function addQueue(program: Command, context: Context): void {
       if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter "${id}".`);
       print(context.io, { json, human: (value) => `${value.replayed} queued again.` }, { replayed });
     },
+    null,
   );
 }

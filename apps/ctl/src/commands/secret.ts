@@ -31,7 +31,8 @@ export async function secretOf(
 ): Promise<string | undefined> {
   if (given !== undefined && fromStdin)
     throw new CommandError(`Give either --${name} or --${name}-stdin, not both.`);
-  if (given !== undefined)
+  // An empty one takes the secret away.
+  if (given)
     io.err(
       `Other users of this machine can see the value of --${name} in its list of processes. Use --${name}-stdin, which reads it from standard input or asks for it.\n`,
     );

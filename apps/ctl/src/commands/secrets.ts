@@ -10,18 +10,32 @@ const human = ({ resealed, unchanged, unreadable }: Resealed): string =>
     ['Unchanged', unchanged],
     ['Unreadable', unreadable.length],
   ]);
-const warning = ({ unreadable }: Resealed): string | undefined =>
-  unreadable.length === 0
+const untold = ({ runnerTold }: Resealed): string | undefined =>
+  runnerTold
     ? undefined
-    : `The upstream keys of these models open under neither key: ${unreadable.join(', ')}. Publish them again.`;
+    : 'Not every runner could be reached. One that was not told reads the keys when it is back.';
+
+/** Deleted models need no key any more. */
+function unopened({ unreadableModels }: Resealed): string | undefined {
+  const models = unreadableModels.filter(({ deleted }) => !deleted);
+  if (models.length === 0) return undefined;
+  return [
+    'These upstream keys open under neither key:',
+    ...models.map(({ org, name, id }) => `  ${org}: ${name} (${id})`),
+    'Set SECRET_KEY_PREVIOUS to the key that they were sealed with, and run this again.',
+    'If that key is lost, give the upstream key again: ctl model set --org ORG --name NAME --upstream-key-stdin',
+  ].join('\n');
+}
 
 export function addSecrets(program: Command, context: Context): void {
   const noun = program.command('secrets').description('what is stored encrypted');
   operation(noun, context, {
     name: 'reseal',
     help: 'seal all upstream keys under SECRET_KEY; opens those under SECRET_KEY_PREVIOUS',
+    org: null,
     run: (control) => control.resealSecrets(OPERATOR),
     human,
-    warning,
+    warning: untold,
+    failure: unopened,
   });
 }

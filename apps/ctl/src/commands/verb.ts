@@ -20,30 +20,46 @@ export interface Flag {
   readonly parse?: (text: string) => unknown;
 }
 
-/** Adds `NOUN VERB` with its flags. Every verb also takes `--org` and `--json`. */
+const ORG = 'the organization; may be left out when there is only one';
+
+/**
+ * Adds `NOUN VERB` with its flags. Every verb also takes `--org` and `--json`.
+ *
+ * @param org what `--org` is, for the help. Null: it means nothing, and the help leaves it out
+ */
 export function verb<O extends object>(
   noun: Command,
   name: string,
   help: string,
   flags: readonly Flag[],
   run: (options: O & Common) => Promise<void>,
+  org: string | null = ORG,
 ): void {
-  const command = noun
-    .command(name)
-    .description(help)
-    .option('--org <id or slug>', 'the organization; may be left out when there is only one')
+  const command = noun.command(name).description(help);
+  command
+    .addOption(command.createOption('--org <id or slug>', org ?? '').hideHelp(org === null))
     .option('--json', 'print one JSON document and nothing else');
-  for (const { flags: text, help: about, required, parse } of flags) {
-    const option = command.createOption(text, about).makeOptionMandatory(required ?? false);
+  const required = flags.flatMap(({ flags: text, help: about, required, parse }) => {
+    const option = command.createOption(text, about);
     command.addOption(parse ? option.argParser(parse) : option);
-  }
-  command.action((options: O & Partial<Common>) => run({ ...options, json: options.json ?? false }));
+    return required ? [option] : [];
+  });
+  command.action((options: O & Partial<Common>) => {
+    const given = command.opts();
+    const missing = required.filter((option) => given[option.attributeName()] === undefined);
+    const said = missing.map((option) => `error: required option '${option.flags}' not specified`);
+    // Commander's own check names only the first.
+    if (said.length > 0) command.error(said.join('\n'));
+    return run({ ...options, json: options.json ?? false });
+  });
 }
 
 interface Operation<O, T> extends Omit<Answer<T>, 'json'> {
   readonly name: string;
   readonly help: string;
   readonly flags?: readonly Flag[];
+  /** See `verb`. */
+  readonly org?: string | null;
   readonly run: (control: Control, options: O) => Promise<Result<T>>;
 }
 
@@ -51,11 +67,11 @@ interface Operation<O, T> extends Omit<Answer<T>, 'json'> {
 export function operation<O extends object, T>(
   noun: Command,
   context: Context,
-  { name, help, flags = [], run, ...answer }: Operation<O, T>,
+  { name, help, flags = [], org, run, ...answer }: Operation<O, T>,
 ): void {
-  verb<O>(noun, name, help, flags, (options) =>
-    show(context, { ...answer, json: options.json }, (control) => run(control, options)),
-  );
+  const act = (options: O & Common) =>
+    show(context, { ...answer, json: options.json }, (control) => run(control, options));
+  verb<O>(noun, name, help, flags, act, org);
 }
 
 /** NaN for other text. Control refuses it and says what is allowed. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { Server, ServerCredentials, type sendUnaryData } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   instancesKey,
@@ -11,10 +12,12 @@ import {
   outboxKey,
   SETTLEMENT_JOB,
   SETTLEMENT_QUEUE,
+  seal,
   settlementQueuePrefix,
 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
+import { limiterService, runnerService } from '@tidegate/rpc';
 import {
   eventually,
   PATIENT_DB,
@@ -40,6 +43,7 @@ let redis: TestRedis;
 let db: Db;
 let live: RedisClient;
 let env: Record<string, string>;
+const servers: Server[] = [];
 
 beforeAll(async () => {
   [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
@@ -50,17 +54,39 @@ beforeAll(async () => {
   env = {
     DATABASE_URL: asCtl.href,
     REDIS_URL: redis.url,
-    LIMITER_ADDRESSES: '127.0.0.1:1',
-    RUNNER_ADDRESS: '127.0.0.1:1',
+    LIMITER_ADDRESSES: await served((server) =>
+      server.addService(limiterService, {
+        FindRequest: (_call: unknown, answer: sendUnaryData<object>) => answer(null, {}),
+      }),
+    ),
+    RUNNER_ADDRESS: await served((server) =>
+      server.addService(runnerService, {
+        ListActivity: (_call: unknown, answer: sendUnaryData<object>) =>
+          answer(null, { models: [], replicas: [] }),
+      }),
+    ),
     SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
   };
   await installation();
 });
 afterAll(async () => {
+  for (const server of servers) server.forceShutdown();
   live.disconnect();
   await closeDb(db);
   await Promise.all([postgres.drop(), redis.stop()]);
 });
+
+/** Serves gRPC calls. Resolves to the address. */
+async function served(add: (server: Server) => void): Promise<string> {
+  const server = new Server();
+  servers.push(server);
+  add(server);
+  return new Promise((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
+      error ? reject(error) : resolve(`127.0.0.1:${port}`),
+    ),
+  );
+}
 
 /** One organization with a model, a request of 30 tokens, a gateway and a runner. All agrees. */
 async function installation(): Promise<void> {
@@ -114,8 +140,9 @@ describe('doctor', () => {
     const { healthy, findings } = await doctor(0, '--days', '35');
     expect(healthy).toBe(true);
     expect(findings.map(({ check }) => check)).toEqual([
-      ...['schema', 'month totals', 'day totals', 'hours', 'times', 'refusals', 'runners', 'ledgers'],
-      ...['outbox', 'gateway leases', 'reservations', 'queue'],
+      ...['schema', 'month totals', 'day totals', 'hours', 'times', 'refusals', 'runners'],
+      ...['limiters', 'runner calls', 'upstream keys', 'models'],
+      ...['ledgers', 'outbox', 'gateway leases', 'reservations', 'queue'],
     ]);
     const text = await ctl(['doctor'], env);
     expect(text.out).toContain(`ok    ledgers: Redis and Postgres agree on ${MONTH}`);
@@ -325,7 +352,10 @@ describe('doctor', () => {
   it('continues with the rest when Redis cannot be reached', async () => {
     const { status, out } = await ctl(['doctor', '--json'], { ...env, REDIS_URL: 'redis://127.0.0.1:1' });
     const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
-    expect([status, wrong.map(({ check }) => check)]).toEqual([1, ['ledgers', 'queue']]);
+    expect([status, wrong.map(({ check }) => check)]).toEqual([
+      1,
+      ['ledgers', 'outbox', 'gateway leases', 'reservations', 'queue'],
+    ]);
     expect(wrong[0]?.found).toContain('cannot be looked at: ');
   });
 
@@ -341,14 +371,43 @@ describe('doctor', () => {
       });
       const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
       expect(status).toBe(1);
-      expect(wrong.map(({ check, found }) => [check, found])).toEqual([
-        ['ledgers', 'cannot be looked at: Redis did not answer in time.'],
-        ['queue', 'cannot be looked at: Redis did not answer in time.'],
-      ]);
+      expect(wrong.map(({ check, found }) => [check, found])).toEqual(
+        ['ledgers', 'outbox', 'gateway leases', 'reservations', 'queue'].map((check) => [
+          check,
+          'cannot be looked at: Redis did not answer in time.',
+        ]),
+      );
     } finally {
       for (const socket of sockets) socket.destroy();
       silent.close();
     }
+  });
+
+  it('looks at each limiter and runner, with the address that is configured', async () => {
+    const LIMITER_ADDRESSES = `${env.LIMITER_ADDRESSES},127.0.0.1:1`;
+    const away = { ...env, LIMITER_ADDRESSES, RUNNER_ADDRESS: 'local=127.0.0.1:1' };
+    const { status, out } = await ctl(['doctor', '--json'], away);
+    const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
+    expect(status).toBe(1);
+    expect(wrong.map(({ check, found }) => [check, found])).toEqual([
+      ['limiters', expect.stringMatching(/^127\.0\.0\.1:1: .*ECONNREFUSED/)],
+      ['runner calls', expect.stringMatching(/^pool local at 127\.0\.0\.1:1: .*ECONNREFUSED/)],
+    ]);
+  });
+
+  it('finds upstream keys that do not open, and warns of models that have failed', async () => {
+    const sealed = (byte: number) => Uint8Array.from(seal(Buffer.alloc(32, byte), 'sk'));
+    await db.model.updateMany({ data: { upstreamKey: sealed(2) } });
+    expect(await complaint()).toMatchObject({ check: 'upstream keys', found: 'these do not open: acme: m' });
+    await db.model.updateMany({
+      data: { upstreamKey: sealed(1), condition: 'failed', conditionReason: 'No.\nx' },
+    });
+    const { findings } = await doctor(0);
+    expect(findings.find(({ check }) => check === 'models')).toMatchObject({
+      ...{ ok: true, warning: true, found: 'failed: acme: m (No.)' },
+    });
+    expect((await ctl(['doctor'], env)).out).toContain('warn  models: failed: acme: m (No.)');
+    await db.model.updateMany({ data: { upstreamKey: null, condition: 'running', conditionReason: null } });
   });
 
   it('refuses days that are not kept', async () => {

@@ -1,17 +1,21 @@
 import { type Db, SchemaVersion } from '@tidegate/db';
 import { DAY_MS, dayOf, monthOf } from '@tidegate/limits';
 import { openQueueAdmin } from '../queue-admin.ts';
-import { examineLedgers } from './ledgers.ts';
+import { type Called, callFindings } from './calls.ts';
+import { examineLedgers, LIVE_CHECKS } from './ledgers.ts';
 import { openLiveState } from './live-state.ts';
+import { modelFinding, upstreamKeyFinding } from './models.ts';
 import { type DoctorReport, type Finding, wrong } from './report.ts';
 import { compareHours, compareTimes, examineRefusals } from './rollups.ts';
 import { queueFinding, runnerFinding, schemaFinding } from './services.ts';
 import { compareDays, compareMonths } from './usage.ts';
 
-export interface Patient {
+export interface Patient extends Called {
   readonly db: Db;
   readonly redisUrl: string;
   readonly redisPrefix: string;
+  /** The current one, and the previous one if there is one. */
+  readonly secretKeys: readonly Uint8Array[];
   /** How many days to compare with their request rows, today included. */
   readonly days: number;
   /** Unix milliseconds. */
@@ -28,12 +32,16 @@ export async function examine(patient: Patient): Promise<DoctorReport> {
   const sinceDay = dayOf(nowMs - (days - 1) * DAY_MS);
   const schema = schemaFinding(await new SchemaVersion({ db, nowMs: () => 0 }).missing());
   if (!schema.ok) return reportOf([schema]);
-  const attempt = async (check: string, look: () => Promise<Finding[]>): Promise<Finding[]> => {
+  const attempt = async (checks: string | string[], look: () => Promise<Finding[]>): Promise<Finding[]> => {
     try {
       return await look();
     } catch (error) {
       const why = await patient.explain(error);
-      return [wrong(check, `cannot be looked at: ${why}`, 'Make it reachable for ctl, and look again.')];
+      return [checks]
+        .flat()
+        .map((check) =>
+          wrong(check, `cannot be looked at: ${why}`, 'Make it reachable for ctl, and look again.'),
+        );
     }
   };
   return reportOf([
@@ -44,7 +52,10 @@ export async function examine(patient: Patient): Promise<DoctorReport> {
     ...(await attempt('times', async () => [await compareTimes(db)])),
     ...(await attempt('refusals', async () => [await examineRefusals(db)])),
     ...(await attempt('runners', async () => [await runnerFinding(db)])),
-    ...(await attempt('ledgers', () => withLive(patient, month))),
+    ...(await attempt(['limiters', 'runner calls'], () => callFindings(patient))),
+    ...(await attempt('upstream keys', async () => [await upstreamKeyFinding(db, patient.secretKeys)])),
+    ...(await attempt('models', async () => [await modelFinding(db)])),
+    ...(await attempt([...LIVE_CHECKS], () => withLive(patient, month))),
     ...(await attempt('queue', () => withQueue(patient))),
   ]);
 }

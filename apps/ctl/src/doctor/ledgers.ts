@@ -6,6 +6,9 @@ import { type Finding, fine, some, wrong } from './report.ts';
 const OLD_MS = 120_000;
 const DEAD_MS = 30_000;
 
+/** What `examineLedgers` looks at. */
+export const LIVE_CHECKS = ['ledgers', 'outbox', 'gateway leases', 'reservations'] as const;
+
 interface Settled {
   readonly requests: number;
   readonly charged: number;

@@ -2,6 +2,8 @@
 export interface Finding {
   readonly check: string;
   readonly ok: boolean;
+  /** It is no fault, but somebody may want to do something. */
+  readonly warning?: true;
   /** What is there, in a sentence. */
   readonly found: string;
   /** What to do about it. */
@@ -21,6 +23,14 @@ export const wrong = (check: string, found: string, todo: string): Finding => ({
   todo,
 });
 
+export const warn = (check: string, found: string, todo: string): Finding => ({
+  check,
+  ok: true,
+  warning: true,
+  found,
+  todo,
+});
+
 const MOST = 5;
 /** The first few of a long list, and how many more there are. */
 export const some = (all: readonly string[]): string =>
@@ -28,7 +38,10 @@ export const some = (all: readonly string[]): string =>
 
 export const reportText = ({ findings }: DoctorReport): string =>
   findings
-    .map(({ check, ok, found, todo }) =>
-      [`${ok ? 'ok   ' : 'LOOK '} ${check}: ${found}`, ...(todo ? [`       ${todo}`] : [])].join('\n'),
+    .map(({ check, ok, warning, found, todo }) =>
+      [
+        `${ok ? (warning ? 'warn ' : 'ok   ') : 'LOOK '} ${check}: ${found}`,
+        ...(todo ? [`       ${todo}`] : []),
+      ].join('\n'),
     )
     .join('\n');

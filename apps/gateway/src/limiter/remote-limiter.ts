@@ -127,7 +127,15 @@ export class RemoteLimiter {
   }
 
   get ready(): boolean {
-    return this.#session.up && this.#unacknowledged.size <= this.#options.maxUnacknowledged;
+    return this.problem === null;
+  }
+
+  /** Why no request can be decided. Null: requests can be. */
+  get problem(): string | null {
+    if (!this.#session.up) return 'no session with a limiter of LIMITER_ADDRESSES';
+    return this.#unacknowledged.size <= this.#options.maxUnacknowledged
+      ? null
+      : 'too many settlements wait for a limiter to acknowledge them';
   }
 
   get unacknowledged(): number {

@@ -1,5 +1,5 @@
 import type { Db } from '@tidegate/db';
-import { type Chore, type Logger, startChore } from '@tidegate/runtime';
+import { type Chore, createOutage, type Logger, startChore } from '@tidegate/runtime';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { ScriptDeps } from '../script-deps.ts';
@@ -60,11 +60,14 @@ export function startForgetting(options: {
   readonly logger: Logger;
 }): Chore {
   const { deletedOrgs, link, everyMs, logger } = options;
+  const outage = createOutage(logger, 'a deleted organization could not be removed from Redis');
   return startChore({
     everyMs,
-    onError: (err) => logger.warn({ err }, 'a deleted organization could not be removed from Redis'),
+    onError: (err) => outage.failed(err),
     run: async () => {
-      if (link.ready()) await deletedOrgs.run();
+      if (!link.ready()) return;
+      await deletedOrgs.run();
+      outage.worked();
     },
   });
 }

@@ -1,4 +1,4 @@
-import { type Chore, type Logger, startChore } from '@tidegate/runtime';
+import { type Chore, createOutage, type Logger, startChore } from '@tidegate/runtime';
 import type { Redis } from 'ioredis';
 import { observeTime } from '../redis/clock.ts';
 import type { RedisLink } from '../redis/link.ts';
@@ -30,6 +30,7 @@ export function startReaper(options: {
   const { shards } = link;
   const stable = new StableServers<Redis>({ graceMs, maxGapMs: everyMs + MAX_LATE_MS });
   link.onBreak((server) => stable.lost(server));
+  const outage = createOutage(logger, 'the reaper failed');
   const trusted = {
     observe: () => stable.observe(shards.all()),
     isTrusted: (key: string) => stable.isStable(shards.of(key)),
@@ -40,7 +41,7 @@ export function startReaper(options: {
     onError(err) {
       // For example, a Redis whose disk is full answers but stores no heartbeats.
       stable.lost(null);
-      logger.warn({ err }, 'the reaper failed');
+      outage.failed(err);
     },
     async run() {
       // Started together, so that both travel in one pipeline.
@@ -49,6 +50,7 @@ export function startReaper(options: {
       if (reaped.status === 'rejected') throw reaped.reason;
       for (const instanceId of reaped.value) logger.info({ instanceId }, 'a lease ran out');
       if (time.status === 'rejected') throw time.reason;
+      if (observed) outage.worked();
     },
   });
 }

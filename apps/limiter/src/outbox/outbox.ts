@@ -1,5 +1,5 @@
 import type { Settlement } from '@tidegate/contracts';
-import { type Logger, startChore } from '@tidegate/runtime';
+import { createOutage, type Logger, startChore } from '@tidegate/runtime';
 import type { LimiterMetrics } from '../metrics.ts';
 import { Lock } from '../redis/lock.ts';
 import type { ScriptDeps } from '../script-deps.ts';
@@ -71,11 +71,15 @@ export function startOutbox(options: OutboxOptions): Outbox {
     minAgeMs: options.sweepMinAgeMs,
     onRepublished: metrics.republished,
   });
+  const outage = createOutage(logger, 'the outbox sweep failed');
   const chore = startChore({
     everyMs: sweepEveryMs,
     run: () => sweep.run(),
-    onRan: () => lock.held && metrics.ran('sweep'),
-    onError: (err) => logger.warn({ err }, 'the outbox sweep failed'),
+    onRan() {
+      outage.worked();
+      if (lock.held) metrics.ran('sweep');
+    },
+    onError: (err) => outage.failed(err),
   });
   return {
     publish: (settlement, traceparent) => publisher.publish(settlement, traceparent),

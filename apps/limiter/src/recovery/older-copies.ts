@@ -1,6 +1,6 @@
 import { orgIdOfTag } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import { type Chore, type Logger, startChore } from '@tidegate/runtime';
+import { type Chore, createOutage, type Logger, startChore } from '@tidegate/runtime';
 import type { DeletedOrgs } from '../deletion/deleted-orgs.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
@@ -205,10 +205,16 @@ export function startOlderCopies(options: {
   readonly logger: Logger;
 }): Chore {
   const { olderCopies, link, everyMs, logger } = options;
-  const onError = (err: unknown) => logger.warn({ err }, 'Redis could not be compared with Postgres');
+  const outage = createOutage(logger, 'Redis could not be compared with Postgres');
+  const onError = (err: unknown) => outage.failed(err);
   link.onReady(() => {
     olderCopies.markDue();
-    void olderCopies.run().catch(onError);
+    void olderCopies.run().then(() => outage.worked(), onError);
   });
-  return startChore({ everyMs, run: () => olderCopies.run(), onError });
+  const run = async () => {
+    if (!link.ready()) return;
+    await olderCopies.run();
+    outage.worked();
+  };
+  return startChore({ everyMs, run, onError });
 }

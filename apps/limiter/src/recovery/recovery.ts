@@ -1,5 +1,5 @@
 import type { Db } from '@tidegate/db';
-import { type Chore, type Logger, startChore } from '@tidegate/runtime';
+import { type Chore, createOutage, type Logger, startChore } from '@tidegate/runtime';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { Lock } from '../redis/lock.ts';
@@ -147,13 +147,15 @@ export function startRecovery(options: {
   readonly onRan: () => void;
 }): Chore {
   const { recovery, link, everyMs, logger, onRan } = options;
+  const outage = createOutage(logger, 'the search for lost state failed');
   return startChore({
     everyMs,
     onRan,
-    onError: (err) => logger.warn({ err }, 'the search for lost state failed'),
+    onError: (err) => outage.failed(err),
     async run() {
       if (!link.ready()) return;
       const organizations = await recovery.run();
+      outage.worked();
       if (organizations > 0)
         logger.warn({ organizations }, 'Redis has lost live state: organizations are recovering');
     },

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Settlement } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions, listRequestPartitions } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
+import { explainRedis } from '@tidegate/redis';
 import { createLogger } from '@tidegate/runtime';
 import {
   eventually,
@@ -16,6 +17,7 @@ import { createMeteringMetrics } from '../metrics.ts';
 import { openRedisClock, type RedisClock } from '../queue/clock.ts';
 import { openSettlementJobs, type SettlementJobs } from '../queue/settlement-jobs.ts';
 import { readUsage, settlement } from '../testing/fixture.ts';
+import { DayPartitions } from './partitions.ts';
 
 const DAY_MS = 86_400_000;
 const WRONG_DAYS = [60, -60];
@@ -90,4 +92,26 @@ describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wro
     expect(await listRequestPartitions(db)).not.toContain(dayOf(Date.now() - 36 * DAY_MS));
     expect(await queue.counts()).toMatchObject({ waiting: 1 });
   });
+});
+
+it('says what it is that Redis refuses, once, when it cannot look after day partitions', async () => {
+  const { host } = new URL(redis.url);
+  const refused = openRedisClock(`redis://someone:wrong@${host}`, () => {});
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => lines.push(JSON.parse(line)) };
+  const logger = createLogger({ service: 'metering', level: 'info', explain: explainRedis, destination });
+  const partitions = new DayPartitions({ db, logger, nowMs: Date.now, redisNowMs: refused.nowMs });
+  partitions.start();
+  try {
+    await eventually(() => lines.length > 0);
+    expect(lines).toMatchObject([
+      {
+        msg: "Redis' clock, by which days begin, could not be read: trying again",
+        err: { message: expect.stringMatching(/^Redis (refuses the user or the password|has no password)/) },
+      },
+    ]);
+  } finally {
+    await partitions.stop();
+    refused.close();
+  }
 });

@@ -1,10 +1,13 @@
 import type { Settlement } from '@tidegate/contracts';
 import { type Db, dropOldRequestPartitions, ensureRequestPartitions } from '@tidegate/db';
 import { DAY_MS, dayOf, HOUR_MS } from '@tidegate/limits';
-import { type Chore, type Logger, startChore } from '@tidegate/runtime';
+import { type Chore, createOutage, type Logger, startChore } from '@tidegate/runtime';
 import { firstKeptDay } from '../settlements/parse.ts';
 
 const RETRY_MS = 10_000;
+
+/** The failure is that of its cause. */
+class NoClock extends Error {}
 
 export interface DayPartitionsOptions {
   readonly db: Db;
@@ -50,12 +53,19 @@ export class DayPartitions {
    * ones.
    */
   start(): void {
+    const { logger } = this.#options;
+    const clock = createOutage(logger, "Redis' clock, by which days begin, could not be read");
+    const partitions = createOutage(logger, 'day partitions could not be created or dropped');
     this.#chore = startChore({
       everyMs: HOUR_MS,
       retryMs: RETRY_MS,
       atOnce: true,
       run: () => this.tidy(),
-      onError: (err) => this.#options.logger.warn({ err }, 'day partitions could not be created or dropped'),
+      onRan() {
+        clock.worked();
+        partitions.worked();
+      },
+      onError: (err) => (err instanceof NoClock ? clock.failed(err.cause) : partitions.failed(err)),
     });
   }
 
@@ -67,7 +77,9 @@ export class DayPartitions {
   /** Drops a partition only if it has expired by both clocks, because a drop cannot be undone. */
   async tidy(): Promise<void> {
     const { db, logger, nowMs, redisNowMs } = this.#options;
-    const atMs = await redisNowMs();
+    const atMs = await redisNowMs().catch((cause) => {
+      throw new NoClock("Redis' clock could not be read", { cause });
+    });
     await ensureRequestPartitions(db, [dayOf(atMs), dayOf(atMs + DAY_MS)]);
     const dropped = await dropOldRequestPartitions(db, firstKeptDay(Math.min(atMs, nowMs())));
     if (dropped.length === 0) return;

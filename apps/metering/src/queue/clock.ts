@@ -23,10 +23,20 @@ export function openRedisClock(redisUrl: string, onError: (error: Error) => void
     socketTimeout: ANSWER_TIMEOUT_MS,
     retryStrategy: (tries) => Math.min(100 * tries, 1_000),
   });
-  connection.on('error', onError);
+  // A command's own error says only that it was tried too often.
+  let lost: Error | null = null;
+  connection.on('ready', () => {
+    lost = null;
+  });
+  connection.on('error', (error) => {
+    lost = error;
+    onError(error);
+  });
   return {
     async nowMs() {
-      const [seconds] = await connection.time();
+      const [seconds] = await connection.time().catch((error) => {
+        throw lost ?? error;
+      });
       return Number(seconds) * 1_000;
     },
     close: () => connection.disconnect(),

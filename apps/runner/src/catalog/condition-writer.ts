@@ -1,4 +1,4 @@
-import { type Logger, within } from '@tidegate/runtime';
+import { createOutage, type Logger, type Outage, within } from '@tidegate/runtime';
 import type { PersistedCondition } from './spec.ts';
 import type { ModelStore } from './store.ts';
 
@@ -11,14 +11,14 @@ const RETRY_MS = 500;
  */
 export class ConditionWriter {
   readonly #store: Pick<ModelStore, 'writeCondition'>;
-  readonly #logger: Logger;
+  readonly #outage: Outage;
   readonly #waiting = new Map<string, PersistedCondition>();
   #working: Promise<void> | null = null;
   #closed = false;
 
   constructor(store: Pick<ModelStore, 'writeCondition'>, logger: Logger) {
     this.#store = store;
-    this.#logger = logger;
+    this.#outage = createOutage(logger, 'a condition could not be written');
   }
 
   write(modelId: string, record: PersistedCondition): void {
@@ -58,9 +58,10 @@ export class ConditionWriter {
       const [modelId, record] = next;
       try {
         await this.#store.writeCondition(modelId, record);
+        this.#outage.worked();
         if (this.#waiting.get(modelId) === record) this.#waiting.delete(modelId);
       } catch (err) {
-        this.#logger.warn({ err, modelId }, 'a condition could not be written: trying again');
+        this.#outage.failed(err, { modelId });
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }

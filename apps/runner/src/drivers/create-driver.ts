@@ -33,18 +33,20 @@ export function createDrivers(options: DriversOptions): Drivers {
   const makers = new Makers(options, stateDir);
   let prepared = false;
   return {
-    create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
+    create: (spec, report) => {
+      const { modelId, orgId, name, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey } = spec;
+      const log = logger.child({ modelId, orgId, model: name });
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
       if (driver.driver === 'process') {
         if (!prepared) prepare(modelUser, logger);
         prepared = true;
         return makers.process(modelId, driver.settings, access, report);
       }
-      if (driver.driver === 'external') return makers.external(modelId, driver.settings, access, report);
+      if (driver.driver === 'external') return makers.external(log, driver.settings, access, report);
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
       const problem = ruledOut(kubernetes, driver.settings);
       if (!kubernetes || problem) return new UnusableDriver(problem, report);
-      const own = { ...kubernetes, logger: logger.child({ modelId }) };
+      const own = { ...kubernetes, logger: log };
       return makers.kubernetes(own, driver.settings, access, mode === 'always_on', report);
     },
     endWorkload: async (stored) => {

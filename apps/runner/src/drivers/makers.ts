@@ -73,14 +73,14 @@ export class Makers {
     });
   }
 
-  external(modelId: string, settings: ExternalSettings, access: UpstreamAccess, report: OnReport): Driver {
+  external(logger: Logger, settings: ExternalSettings, access: UpstreamAccess, report: OnReport): Driver {
     return new ExternalDriver({
       ...this.#common('external'),
       settings,
       access,
       get: (request, signal) => this.#answers.get(request, signal),
       report,
-      logger: this.#options.logger.child({ modelId }),
+      logger,
     });
   }
 

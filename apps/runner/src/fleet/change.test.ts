@@ -74,6 +74,19 @@ describe('a model whose settings change', () => {
     await eventually(() => one.keys.has('Bearer sk-new'));
   });
 
+  it('runs again when its upstream key is sealed under a secret key that the runner has', async () => {
+    const one = await startServer();
+    const modelId = await publish(one.url);
+    const sealedUnder = (key: Uint8Array) => ({ upstreamKey: Uint8Array.from(seal(key, 'sk')) });
+    await change(modelId, sealedUnder(Buffer.alloc(32, 9)));
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    await eventually(() => watcher.models.get(modelId)?.reason?.includes('upstream key does not open'));
+    await change(modelId, sealedUnder(harness.secretKey));
+    await runner.refresh(modelId);
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+  });
+
   it('has its old key, name and context sent to its old URLs only, and the new ones to the new URLs', async () => {
     const [one, two] = [await startServer(), await startServer()];
     const modelId = await harness.publish({

@@ -120,12 +120,14 @@ export class Fleet {
   }
 
   /**
-   * Reads a model's row again. Resolves when all gateways know the change, or after a while.
-   * Rejects when the row cannot be read.
+   * Reads a model's row again, and the pool's capacity. Resolves when all gateways know the change,
+   * or after a while. Rejects when they cannot be read.
    */
   async refresh(modelId: string): Promise<Refreshed> {
     const revision = await this.#inOrder(async () => {
-      const stored = await this.#deps.store.one(modelId);
+      const { store, nowMs } = this.#deps;
+      const [stored, capacity] = await Promise.all([store.one(modelId), store.capacity()]);
+      this.#room.resize(capacity, nowMs());
       if (stored) await this.#apply([stored], this.#deps.timings.lookMs);
       else this.#remove(modelId);
       return this.#deps.catalog.revision;

@@ -52,6 +52,41 @@ describe('models that share a pool', () => {
     expect(runs(busy)).toBe(false);
   });
 
+  it('say that they wait for room, to gateways, in Postgres and in the log, until they have it', async () => {
+    const busy = await harness.publishProcess({}, { cost: 8 });
+    const next = await harness.publishProcess({}, { cost: 3 });
+    const said: Record<string, unknown>[] = [];
+    const runner = await harness.start({ ...STEADY, logTo: (line) => said.push(JSON.parse(line)) });
+    const gateway = runner.watch('gw_1');
+    await runner.wake(busy.modelId);
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    gateway.report();
+    const woken = runner.wake(next.modelId);
+    const reason = 'Waits for room in its pool: 8 of 10 taken, and it needs 3.';
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: next.modelId } });
+    await eventually(async () => (await row()).conditionReason === reason);
+    await eventually(() => gateway.models.get(next.modelId)?.reason === reason);
+    expect(gateway.condition(next.modelId)).toBe('CONDITION_STARTING');
+    const { orgId, name } = await row();
+    const waits = said.filter(({ msg }) => msg === 'a model waits for room in its pool');
+    expect(waits).toMatchObject([{ modelId: next.modelId, orgId, model: name, used: 8, capacity: 10 }]);
+    gateway.activity = [];
+    gateway.report();
+    expect(await woken).toMatchObject({ ...RUNNING, reason: '' });
+    await eventually(async () => (await row()).conditionReason === null);
+  });
+
+  it('start at once when the runner is told of a larger capacity', async () => {
+    const one = await harness.publishProcess({}, { cost: 10 });
+    const next = await harness.publishProcess({}, { cost: 10 });
+    const runner = await harness.start({ timings: { minimumStayMs: STAY_MS } });
+    await runner.wake(one.modelId);
+    const woken = runner.wake(next.modelId);
+    await harness.db.runnerPool.update({ where: { name: 'local' }, data: { capacity: 20 } });
+    await runner.refresh(one.modelId);
+    expect(await woken).toMatchObject(RUNNING);
+  });
+
   it('are refused with a reason when always-on models leave too little, until one of them stops', async () => {
     const always = await harness.publishProcess({ how: 'stubborn' }, { mode: 'always_on', cost: 6 });
     const next = await harness.publishProcess({}, { cost: 5 });

@@ -54,7 +54,8 @@ export class Supervisor {
   constructor(spec: ModelSpec, deps: SupervisorDeps) {
     this.#spec = spec;
     this.#deps = deps;
-    this.#logger = deps.logger.child({ modelId: spec.modelId });
+    const { modelId, orgId, name: model } = spec;
+    this.#logger = deps.logger.child({ modelId, orgId, model });
     this.#announcer = new Announcer(deps);
     this.#times = new Times(deps);
     this.#driver = new ModelDriver(spec, deps.createDriver, (report) => this.#take(report));
@@ -66,7 +67,11 @@ export class Supervisor {
       logger: this.#logger,
       dispatch: (event: Event) => this.dispatch(event),
     };
-    this.#tenancy = new Tenancy({ ...parts, current: () => ({ spec: this.#spec, state: this.#state }) });
+    this.#tenancy = new Tenancy({
+      ...parts,
+      current: () => ({ spec: this.#spec, state: this.#state }),
+      announce: () => this.#announce(),
+    });
     this.#effects = new Effects({ ...parts, tenancy: this.#tenancy });
   }
 
@@ -90,7 +95,7 @@ export class Supervisor {
   }
 
   status(): ModelStatus {
-    const { reason } = this.#state;
+    const reason = this.#state.reason || this.#tenancy.waitsFor;
     const { revision } = this.#announcer;
     return { modelId: this.modelId, condition: this.condition, reason, revision };
   }
@@ -204,6 +209,7 @@ export class Supervisor {
     const { maxFirstMs } = this.#deps.timings.room;
     if (this.#tenancy.isWaiting && this.#waiters.size === 0 && this.#times.unusedMs >= maxFirstMs)
       this.dispatch({ type: 'unwanted' });
+    this.#tenancy.explainWait();
     if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
     if (this.#times.unusedMs < this.#spec.sleepAfterMs) return;
     if (this.#deps.gateways.isUnused(this.modelId)) this.dispatch({ type: 'idle' });
@@ -269,7 +275,9 @@ export class Supervisor {
   }
 
   #announce(): void {
-    this.#announcer.announce(catalogEntry(this.#spec, this.#state, this.#driver), this.status());
+    const status = this.status();
+    const state = { ...this.#state, reason: status.reason };
+    this.#announcer.announce(catalogEntry(this.#spec, state, this.#driver), status);
   }
 
   #isSettled(): boolean {

@@ -1,3 +1,4 @@
+import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type Event, isEnding, type State } from '../condition/machine.ts';
 import type { Room, Tenant } from '../room/room.ts';
@@ -14,11 +15,15 @@ interface TenancyDeps {
   /** The model as it is at the moment. */
   readonly current: () => { readonly spec: ModelSpec; readonly state: State };
   readonly dispatch: (event: Event) => void;
+  /** Has the reason why it waits told, or taken back. */
+  readonly announce: () => void;
+  readonly logger: Logger;
 }
 
 /** One model's part in the room of its pool: what it takes, and what becomes of that. */
 export class Tenancy implements Tenant {
   readonly #deps: TenancyDeps;
+  #waitsFor = '';
 
   constructor(deps: TenancyDeps) {
     this.#deps = deps;
@@ -57,7 +62,10 @@ export class Tenancy implements Tenant {
   }
 
   granted(): void {
+    const waited = this.#waitsFor !== '';
+    this.#waitsFor = '';
     this.#deps.times.launch();
+    if (waited) this.#deps.announce();
     this.#deps.driver.launch();
   }
 
@@ -73,8 +81,24 @@ export class Tenancy implements Tenant {
     return this.#deps.room.isWaiting(this);
   }
 
+  /** Why it does not start yet. Empty: it does not wait, or not for long. */
+  get waitsFor(): string {
+    return this.isWaiting ? this.#waitsFor : '';
+  }
+
+  /** Says once why the model waits. Called now and then: mostly there is room in a moment. */
+  explainWait(): void {
+    const use = this.#deps.room.use();
+    if (!this.isWaiting || this.#waitsFor !== '' || use === null) return;
+    const { capacity, used } = use;
+    this.#waitsFor = `Waits for room in its pool: ${used} of ${capacity} taken, and it needs ${this.cost}.`;
+    this.#deps.logger.info({ capacity, used, cost: this.cost }, 'a model waits for room in its pool');
+    this.#deps.announce();
+  }
+
   /** Asks for room, and launches the driver when there is some. */
   ask(): void {
+    this.#waitsFor = '';
     this.#deps.times.awaitRoom();
     this.#deps.room.ask(this, this.#deps.nowMs());
   }

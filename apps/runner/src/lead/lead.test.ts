@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/gl
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { identify } from '@tidegate/processes';
 import { createLogger } from '@tidegate/runtime';
-import { eventually, findPgbouncer, testPgbouncer, testPostgres } from '@tidegate/testing';
+import { eventually, findPgbouncer, PATIENT_DB, testPgbouncer, testPostgres } from '@tidegate/testing';
 import type { Runner } from '../runner.ts';
 import { Harness, isAlive } from '../testing/harness.ts';
 import { LEAD_TIMINGS, type Lead, type LeadOptions, takeLead } from './lead.ts';
@@ -59,6 +59,30 @@ describe('the lead', () => {
     while (performance.now() < untilMs);
     expect([lead.holds(), lead.lost.aborted]).toEqual([false, true]);
   });
+});
+
+it('is requested again and again while Postgres is away, and the log says so once', async () => {
+  const said: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => said.push(JSON.parse(line)) };
+  const log = createLogger({ service: 'runner', level: 'info', destination });
+  const away = createDb('postgresql://127.0.0.1:1/none', PATIENT_DB);
+  harness.onClose(() => closeDb(away));
+  let tries = 0;
+  const db = new Proxy(away, {
+    get(target, name) {
+      if (name === '$queryRaw') tries++;
+      return Reflect.get(target, name);
+    },
+  });
+  const stop = new AbortController();
+  const timings = { ...STEADY, tryMs: 5 };
+  const pool = { pool: 'local', holder: 'one', process: null };
+  const options = { db, candidate: pool, timings, logger: log, onStandby: () => {} };
+  const taken = takeLead(options, stop.signal);
+  await eventually(() => tries >= 3);
+  stop.abort();
+  expect(await taken).toBeNull();
+  expect(said.map(({ msg }) => msg)).toEqual(['the lease in Postgres could not be requested: trying again']);
 });
 
 describe('one of several runners', () => {

@@ -1,5 +1,5 @@
 import type { Db } from '@tidegate/db';
-import { type Logger, within } from '@tidegate/runtime';
+import { createOutage, type Logger, type Outage, within } from '@tidegate/runtime';
 import { pause } from '../pause.ts';
 import {
   type Candidate,
@@ -62,16 +62,18 @@ export interface Lead {
 export async function takeLead(options: LeadOptions, signal: AbortSignal): Promise<Lead | null> {
   const { db, timings, logger, onStandby } = options;
   const candidate: Candidate = { ...options.candidate, leaseMs: timings.leaseMs };
+  const outage = createOutage(logger, 'the lease in Postgres could not be requested');
   while (!signal.aborted) {
     try {
       const held = await readLease(db, candidate.pool);
       const over = held !== null && hasEnded(held.process) ? held.epoch : null;
       const askedMs = performance.now();
       const epoch = await takeLease(db, candidate, over);
+      outage.worked();
       if (epoch !== null) return new HeldLead(options, epoch, askedMs);
       if (held !== null) onStandby(held.holder);
     } catch (err) {
-      logger.warn({ err }, 'the lease in Postgres could not be requested: trying again');
+      outage.failed(err);
     }
     await pause(timings.tryMs, signal);
   }
@@ -89,6 +91,7 @@ class HeldLead implements Lead {
   /** Aborted when it is lost or released. */
   readonly #over = new AbortController();
   readonly #renewed: Promise<void>;
+  readonly #outage: Outage;
   #expiry: NodeJS.Timeout | undefined;
   #endsAtMs = 0;
 
@@ -98,6 +101,7 @@ class HeldLead implements Lead {
    */
   constructor(options: LeadOptions, epoch: bigint, takenMs: number) {
     this.#options = options;
+    this.#outage = createOutage(options.logger, 'the lease could not be renewed');
     this.#epoch = epoch;
     this.#lastFrom(takenMs);
     this.#renewed = this.#renewUntilOver();
@@ -145,11 +149,13 @@ class HeldLead implements Lead {
 
   /** False: another runner has taken it. Null: it is not known. */
   async #renew(): Promise<boolean | null> {
-    const { db, candidate, timings, logger } = this.#options;
+    const { db, candidate, timings } = this.#options;
     try {
-      return await renewLease(db, candidate.pool, this.#epoch, timings.leaseMs);
+      const renewed = await renewLease(db, candidate.pool, this.#epoch, timings.leaseMs);
+      this.#outage.worked();
+      return renewed;
     } catch (err) {
-      logger.warn({ err }, 'the lease could not be renewed: trying again');
+      this.#outage.failed(err);
       return null;
     }
   }

@@ -2,11 +2,27 @@ import { newAuditId } from '@tidegate/contracts';
 import type { Tx } from '../deps.ts';
 import { type Actor, actorName } from './access.ts';
 
+/** All that is in trails: noun.verb. */
+export const AUDIT_ACTIONS = [
+  ...(['org.create', 'org.setPlan', 'org.requireTwoFactor', 'org.delete'] as const),
+  ...(['plan.create', 'plan.set', 'pool.set', 'queue.replay', 'secrets.reseal'] as const),
+  ...(['key.create', 'key.revoke', 'key.delete'] as const),
+  ...(['model.publish', 'model.check', 'model.change', 'model.start', 'model.stop'] as const),
+  ...(['model.delete', 'model.reseal'] as const),
+  ...(['member.add', 'member.invite', 'member.withdraw', 'member.join', 'member.setRole'] as const),
+  ...(['member.setPassword', 'member.resetTwoFactor', 'member.resetIdentity'] as const),
+  ...(['member.remove', 'member.leave'] as const),
+  ...(['account.signIn', 'account.signInFailed', 'account.linkProvider', 'account.delete'] as const),
+  ...(['account.changePassword', 'account.enableTwoFactor', 'account.disableTwoFactor'] as const),
+  ...(['account.addApp', 'account.addPasskey', 'account.removePasskey'] as const),
+  ...(['account.useBackupCode', 'account.renewRecoveryCodes'] as const),
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
 export interface AuditEntry {
   /** Null: no organization. The event is in the trail of the installation. */
   readonly orgId: string | null;
-  /** noun.verb */
-  readonly action: string;
+  readonly action: AuditAction;
   /** The id of what was changed. */
   readonly target: string;
   /** Names and settings. Never secrets. */

@@ -45,7 +45,7 @@ export async function deleteAccount(
         'email',
       );
     }
-    const event = { action: 'account.delete', target: user.id, details: { email } };
+    const event = { action: 'account.delete', target: user.id, details: { email } } as const;
     const orgIds = orgs.map(({ id }) => id);
     await auditInEach(tx, actor, deps.now(), orgIds, event);
     await deleteTraces(tx, user.id, email);

@@ -146,7 +146,7 @@ describe("the installation's trail", () => {
       clock.advance(1);
     }
     const bob = { kind: 'operator', systemUser: 'bob' } as const;
-    const event = { action: 'queue.replay', target: '5', details: {} };
+    const event = { action: 'queue.replay', target: '5', details: {} } as const;
     await recordOperatorAct({ db, now: clock.now }, bob, event);
     const targets = async (input: ListInstallationAuditInput) =>
       (await list(input)).map(({ target }) => target);

@@ -55,6 +55,9 @@ describe('the audit trail', () => {
       ['from', '21.11.'],
       ['to', '2026-02-30'],
       ['action', 'key.%'],
+      ['action', 'nonsense'],
+      ['from', '2026-99-99'],
+      ['to', '2026-99-99'],
       ['before', 'x'],
       ['before', elsewhere?.id],
     ] as const)

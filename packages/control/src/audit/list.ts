@@ -2,15 +2,17 @@ import type { AuditEvent } from '@tidegate/db';
 import { DAY_MS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access, operatorOnly } from '../access/access.ts';
+import { AUDIT_ACTIONS } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
 import { isDay, orgField, reference, whole } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 
 const MAX_PAGE = 200;
 const DEFAULT_PAGE = 50;
-const DAY_RULE = 'A day must be given as YYYY-MM-DD.';
 const BEFORE_RULE = 'Before must be what an earlier page gave as next.';
-const ACTION_RULE = 'Action must be a noun such as key, or a noun and a verb such as key.create.';
+const NOUNS = [...new Set(AUDIT_ACTIONS.map((action) => action.split('.', 1)[0] ?? ''))];
+const ACTIONS: ReadonlySet<string> = new Set([...AUDIT_ACTIONS, ...NOUNS]);
+const ACTION_RULE = `Action must be all of a noun (${NOUNS.join(', ')}), or one of: ${AUDIT_ACTIONS.join(', ')}.`;
 
 export interface AuditView {
   readonly id: string;
@@ -34,7 +36,10 @@ export interface AuditPage {
   readonly next: string | null;
 }
 
-const dayField = z.string({ error: DAY_RULE }).refine(isDay, { error: DAY_RULE }).optional();
+const dayField = (label: string) => {
+  const error = `${label} must be a day as YYYY-MM-DD.`;
+  return z.string({ error }).refine(isDay, { error }).optional();
+};
 const filters = {
   /** The id of an event. Only older events are listed. */
   before: reference('Before').optional(),
@@ -44,11 +49,11 @@ const filters = {
   /** Only this action, or all actions of a noun. */
   action: z
     .string({ error: ACTION_RULE })
-    .regex(/^[a-zA-Z]{1,40}(\.[a-zA-Z]{1,40})?$/, { error: ACTION_RULE })
+    .refine((action) => ACTIONS.has(action), { error: ACTION_RULE })
     .optional(),
   /** The first and the last day (UTC). */
-  from: dayField,
-  to: dayField,
+  from: dayField('From'),
+  to: dayField('To'),
 };
 const installationInput = z.object(filters);
 const auditInput = installationInput.extend({ org: orgField });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
+import type { AuditAction } from '../access/audit.ts';
 import { CREDENTIAL } from '../access/second-factor.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
@@ -39,7 +40,7 @@ export const resetIdentity = (deps: ControlDeps, actor: Actor, input: AccountInp
   });
 
 interface Reset {
-  readonly action: string;
+  readonly action: AuditAction;
   /** What the account lacks if there is nothing to remove. */
   readonly missing: string;
   readonly remove: (tx: Tx, userId: string) => Promise<{ readonly count: number }>;

@@ -1,5 +1,5 @@
 import type { Actor } from '../access/access.ts';
-import { auditInEach } from '../access/audit.ts';
+import { type AuditAction, auditInEach } from '../access/audit.ts';
 import type { Tx } from '../deps.ts';
 
 export interface NamedAccount {
@@ -21,7 +21,7 @@ export async function signOutEverywhere(
   actor: Actor,
   atMs: number,
   { userId, email }: NamedAccount,
-  action: string,
+  action: AuditAction,
 ): Promise<void> {
   await tx.session.deleteMany({ where: { userId } });
   await endSteps(tx, userId);

@@ -1,6 +1,6 @@
 import type { Model } from '@tidegate/db';
 import { type Actor, access } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
+import { type AuditAction, audit } from '../access/audit.ts';
 import type { Action } from '../access/policy.ts';
 import type { ConditionNow, ControlDeps } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
@@ -52,7 +52,7 @@ async function move(
   deps: ControlDeps,
   actor: Actor,
   input: ModelInput,
-  action: Action,
+  action: Action & AuditAction,
   act: (model: Model) => Promise<ConditionNow>,
 ): Promise<Result<ModelNow>> {
   const found = await findModel(deps, actor, input, action);

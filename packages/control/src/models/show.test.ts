@@ -80,6 +80,30 @@ describe('one model', () => {
     value(await deleteModel(OPERATOR, model));
   });
 
+  it('is found by its name, and shows what runs to operators only', async () => {
+    const published = { org, kind: 'text', contextTokens: 10 } as const;
+    const { publishModel, showModel } = fixture.control;
+    const command = { ...published, name: 'c', mode: 'wake_on_request', command: 'serve --key K' } as const;
+    const { id } = value(await publishModel(OPERATOR, command));
+    const shown = value(await showModel(OPERATOR, { org, name: 'c' }));
+    expect(shown).toMatchObject({ id, run: { command: 'serve --key K', workload: null } });
+    const owner = await fixture.user(org, 'owner');
+    expect(value(await showModel(owner, { org, name: 'c' })).run).toBeNull();
+    const workload = {
+      ...published,
+      name: 'k',
+      mode: 'always_on',
+      kubernetes: 'ns/llama',
+      service: 's:http',
+    };
+    value(await publishModel(OPERATOR, { ...workload, mode: 'always_on' }));
+    expect(value(await showModel(OPERATOR, { org, name: 'k' })).run).toEqual({
+      ...{ command: null, workload: 'ns/deployment/llama', service: 's:http', replicas: null },
+    });
+    expect(refusal(await showModel(OPERATOR, { org, name: 'none' }))).toMatchObject({ field: 'name' });
+    expect(refusal(await showModel(OPERATOR, { org })).code).toBe('invalid_input');
+  });
+
   it('shows its settings to owners only, and its upstream key to nobody', async () => {
     const id = await publish();
     fixture.runner.counts = new Map([[id, { up: 1, total: 2, down: [DOWN] }]]);

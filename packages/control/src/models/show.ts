@@ -1,4 +1,5 @@
 import type { Condition } from '@tidegate/contracts';
+import type { KubernetesSettings, ProcessSettings } from '@tidegate/contracts/driver-settings';
 import type { Model } from '@tidegate/db';
 import { DAY_MS } from '@tidegate/limits';
 import { z } from 'zod';
@@ -8,7 +9,10 @@ import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { activityOf, type ListedModelView, modelView, withoutPrinted } from './view.ts';
 
-const showInput = z.object({ org: orgField, id: reference('Model id') });
+const WHICH = { error: 'Give the id of a model, or its name.' };
+const showInput = z
+  .object({ org: orgField, id: reference('Model id').optional(), name: reference('Name').optional() })
+  .refine(({ id, name }) => (id === undefined) !== (name === undefined), WHICH);
 export type ShowModelInput = z.input<typeof showInput>;
 
 /** How long the runner keeps conditions. Older ones may remain until the next change. */
@@ -17,7 +21,7 @@ const MOST_CHANGES = 200;
 
 export interface ConditionChangeView {
   readonly condition: Condition;
-  /** The first line of the reason why it failed; null otherwise. */
+  /** The first line of the reason why it failed, or did not start yet; null otherwise. */
   readonly reason: string | null;
   /** ISO 8601. */
   readonly at: string;
@@ -35,6 +39,17 @@ export interface ModelSettings {
   readonly startTimeoutS: number | null;
 }
 
+/** What runs. A command may hold secrets, so only operators see it. */
+export interface ModelRun {
+  readonly command: string | null;
+  /** `namespace/kind/name` of a workload of Kubernetes. */
+  readonly workload: string | null;
+  /** Its Service, with the port if one was given. */
+  readonly service: string | null;
+  /** What it is scaled to when it starts. Null: the default. */
+  readonly replicas: number | null;
+}
+
 export interface ModelDetail extends ListedModelView {
   /** ISO 8601: when it got the condition. */
   readonly conditionAt: string;
@@ -42,6 +57,8 @@ export interface ModelDetail extends ListedModelView {
   readonly changes: readonly ConditionChangeView[];
   /** Null: the actor may not change the model. */
   readonly settings: ModelSettings | null;
+  /** Null: the actor is no operator. */
+  readonly run: ModelRun | null;
   /** The replicas that cannot be called. Empty, too, if the actor may not change the model. */
   readonly down: readonly DownReplica[];
 }
@@ -54,13 +71,20 @@ export async function showModel(
 ): Promise<Result<ModelDetail>> {
   const parsed = parseInput(showInput, input);
   if (!parsed.ok) return parsed;
-  const { id } = parsed.value;
+  const { id: wanted, name } = parsed.value;
   const org = await access(deps, actor, parsed.value.org, 'model.list');
   if (!org.ok) return org;
   const { id: orgId } = org.value;
   const mayChange = org.value.may('model.change');
-  const row = await deps.db.model.findFirst({ where: { id, orgId, deletedAt: null } });
-  if (!row) return refuse('not_found', `There is no published model "${id}".`, 'id');
+  const which = wanted === undefined ? { name: name ?? '' } : { id: wanted };
+  const row = await deps.db.model.findFirst({ where: { ...which, orgId, deletedAt: null } });
+  if (!row)
+    return refuse(
+      'not_found',
+      `There is no published model "${wanted ?? name}".`,
+      wanted === undefined ? 'name' : 'id',
+    );
+  const { id } = row;
   const since = new Date(deps.now() - KEPT_DAYS * DAY_MS);
   const [changes, activity] = await Promise.all([
     deps.db.conditionChange.findMany({
@@ -76,8 +100,21 @@ export async function showModel(
     conditionAt: row.conditionAt.toISOString(),
     changes: changes.map(({ condition, reason, at }) => ({ condition, reason, at: at.toISOString() })),
     settings: mayChange ? settingsOf(row) : null,
+    run: actor.kind === 'operator' ? runOf(row) : null,
     down: (mayChange && activity?.get(row.pool)?.replicas.get(id)?.down) || [],
   });
+}
+
+function runOf({ driver, settings }: Model): ModelRun {
+  const { command, namespace, kind, name, service, port, replicas } = settings as Partial<
+    ProcessSettings & KubernetesSettings
+  >;
+  return {
+    command: command ?? null,
+    workload: driver === 'kubernetes' ? `${namespace}/${kind}/${name}` : null,
+    service: service === undefined ? null : [service, port].filter(Boolean).join(':'),
+    replicas: replicas ?? null,
+  };
 }
 
 function settingsOf({ settings, upstreamModel, upstreamKey }: Model): ModelSettings {

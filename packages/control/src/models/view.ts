@@ -24,8 +24,8 @@ interface PublishedView {
 export interface ModelView extends PublishedView {
   readonly condition: Condition;
   /**
-   * Why it failed; null otherwise. Below its first line, those who may change the model see what
-   * its process printed last, before it was ready.
+   * Why it failed, or does not start yet; null otherwise. Below its first line, those who may
+   * change the model see what its process printed last, before it was ready.
    */
   readonly conditionReason: string | null;
 }

@@ -34,7 +34,7 @@ export async function requireTwoFactor(
       where: { id, requiresTwoFactor: !required },
       data: { requiresTwoFactor: required },
     });
-    const event = { orgId: id, action: 'org.requireTwoFactor', target: id, details: { required } };
+    const event = { orgId: id, action: 'org.requireTwoFactor', target: id, details: { required } } as const;
     if (count > 0) await audit(tx, actor, deps.now(), [event]);
     return ok({ required });
   });

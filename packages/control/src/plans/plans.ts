@@ -101,7 +101,7 @@ async function writePlan(
     WITH on_plan AS (SELECT id FROM org WHERE plan_id = ${plan.id} ORDER BY id FOR UPDATE)
     UPDATE org SET limits_version = limits_version + 1 FROM on_plan WHERE org.id = on_plan.id RETURNING org.id`;
   const orgIds = orgs.map((org) => org.id);
-  const event = { action: 'plan.set', target: plan.id, details: { name: plan.name, ...changes } };
+  const event = { action: 'plan.set', target: plan.id, details: { name: plan.name, ...changes } } as const;
   await auditInEach(tx, actor, deps.now(), orgIds, event);
   return ok({ plan: planView(plan), orgIds });
 }

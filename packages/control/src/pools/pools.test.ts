@@ -40,6 +40,17 @@ describe('the capacity of a pool', () => {
     value(await publish('any', 'wake_on_request', 1_000));
   });
 
+  it('is told to the runner of the pool, by one of its models', async () => {
+    expect(value(await capacity(80)).runnerTold).toBe(true);
+    expect(fixture.runner.calls).toEqual([]);
+    const { id } = value(await publish('wakes', 'wake_on_request', 50));
+    fixture.runner.calls.length = 0;
+    expect(value(await capacity(90))).toMatchObject({ capacity: 90, runnerTold: true });
+    expect(fixture.runner.calls).toEqual([`refresh ${id} gpu0`]);
+    fixture.runner.away = true;
+    expect(value(await capacity(0))).toMatchObject({ capacity: null, runnerTold: false });
+  });
+
   it('that is changed is in the trails of the organizations with models there, and in no other', async () => {
     const other = await fixture.org('Elsewhere');
     value(await publish('wakes', 'wake_on_request', 50));

@@ -18,6 +18,12 @@ export interface PoolView {
   readonly models: number;
 }
 
+/** A pool whose capacity was set. */
+export interface PoolChange extends PoolView {
+  /** False: its runner could not be reached. It notices within half a minute of being back. */
+  readonly runnerTold: boolean;
+}
+
 const setPoolInput = z.object({ name: poolField('Name'), capacity: whole('Capacity', 0, MAX_CAPACITY) });
 export type SetPoolInput = z.input<typeof setPoolInput>;
 
@@ -38,14 +44,14 @@ export async function listPools(deps: ControlDeps, actor: Actor): Promise<Result
 }
 
 /**
- * Sets a pool's capacity, in any unit; 0 takes it away. Its runner notices within half a minute.
- * Nothing that runs is stopped. For operators only.
+ * Sets a pool's capacity, in any unit; 0 takes it away. Its runner is told at once. Nothing that
+ * runs is stopped. For operators only.
  */
 export async function setPool(
   deps: ControlDeps,
   actor: Actor,
   input: SetPoolInput,
-): Promise<Result<PoolView>> {
+): Promise<Result<PoolChange>> {
   const allowed = operatorOnly(actor);
   if (!allowed.ok) return allowed;
   const parsed = parseInput(setPoolInput, input);
@@ -57,7 +63,17 @@ export async function setPool(
     return refuse('conflict', message, 'capacity');
   }
   await deps.db.$transaction((tx) => writePool(deps, tx, actor, name, capacity === 0 ? null : capacity));
-  return ok(await poolView(deps, name));
+  return ok({ ...(await poolView(deps, name)), runnerTold: await tellRunner(deps, name) });
+}
+
+/** With any model of the pool: the runner reads the capacity, too. Without models nobody waits. */
+async function tellRunner({ db, runner }: ControlDeps, pool: string): Promise<boolean> {
+  const model = await db.model.findFirst({ where: { pool, deletedAt: null }, select: { id: true } });
+  if (!model) return true;
+  return runner.refresh(model.id, pool).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The organizations that have models in the pool find it in their trails, too. */
@@ -71,7 +87,11 @@ async function writePool(
   if (capacity === null) await tx.runnerPool.deleteMany({ where: { name } });
   else await tx.runnerPool.upsert({ where: { name }, create: { name, capacity }, update: { capacity } });
   const models = await tx.model.groupBy({ by: ['orgId'], where: { pool: name, deletedAt: null } });
-  const event = { action: 'pool.set', target: name, details: { name, capacity: capacity ?? 'no limit' } };
+  const event = {
+    action: 'pool.set',
+    target: name,
+    details: { name, capacity: capacity ?? 'no limit' },
+  } as const;
   const orgIds = models.map(({ orgId }) => orgId);
   await auditInEach(tx, actor, now(), orgIds, event);
 }

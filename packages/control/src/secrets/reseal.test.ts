@@ -41,17 +41,19 @@ it('seals all upstream keys under the current key, those of deleted models too, 
   const { limiter, runner } = fixture;
   const keys = { secretKey: CURRENT, previousSecretKey: PREVIOUS };
   const control = createControl({ db, limiter, runner, ...keys, now: Date.now });
-  const unreadable = [lost.id];
-  expect(value(await control.resealSecrets(OPERATOR))).toEqual({
-    resealed: MANY + 1,
-    unchanged: 1,
-    unreadable,
-  });
+  const left = {
+    unreadable: [lost.id],
+    unreadableModels: [{ id: lost.id, org: 'sealed', name: 'lost', deleted: false }],
+    runnerTold: true,
+  };
+  expect(value(await control.resealSecrets(OPERATOR))).toEqual({ resealed: MANY + 1, unchanged: 1, ...left });
+  expect(runner.calls.sort()).toEqual(old.map(({ id }) => `refresh ${id}`).sort());
   expect(value(await fixture.control.resealSecrets(OPERATOR))).toEqual({
     resealed: 0,
     unchanged: MANY + 2,
-    unreadable,
+    ...left,
   });
+  expect(runner.calls).toHaveLength(MANY);
   const now = await db.model.findMany({ where: { upstreamKey: { not: null } } });
   const keyOf = new Map(now.map(({ name, upstreamKey }) => [name, upstreamKey as Uint8Array]));
   expect(old.map(({ name }) => open([CURRENT], keyOf.get(name) ?? Buffer.of()))).toEqual(
@@ -64,6 +66,26 @@ it('seals all upstream keys under the current key, those of deleted models too, 
   expect(events[0]).toMatchObject({ actor: 'ctl', details: { name: expect.stringMatching(/^old|^gone/) } });
   expect(underKey(CURRENT, keyOf.get('gone') ?? Buffer.of())).toBe(true);
   expect(open([LOST], keyOf.get('lost') ?? Buffer.of())).toBe('sk');
+});
+
+it('raises the version of what it seals, by which runners find it, even those that were not told', async () => {
+  await db.model.deleteMany();
+  const [sealed, kept] = [model('sealed', seal(PREVIOUS, 'sk')), model('kept', seal(CURRENT, 'sk'))];
+  await db.model.createMany({ data: [sealed, kept] });
+  const { limiter, runner } = fixture;
+  const keys = { secretKey: CURRENT, previousSecretKey: PREVIOUS };
+  const control = createControl({ db, limiter, runner, ...keys, now: Date.now });
+  runner.away = true;
+  expect(value(await control.resealSecrets(OPERATOR))).toMatchObject({ resealed: 1, runnerTold: false });
+  runner.away = false;
+  const versions = await db.model.findMany({
+    orderBy: { name: 'asc' },
+    select: { name: true, version: true },
+  });
+  expect(versions).toEqual([
+    { name: 'kept', version: 1 },
+    { name: 'sealed', version: 2 },
+  ]);
 });
 
 it('is for operators only', async () => {

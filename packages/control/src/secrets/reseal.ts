@@ -12,6 +12,22 @@ export interface Resealed {
   readonly unchanged: number;
   /** The ids of models whose key opens under neither. They were left as they are. */
   readonly unreadable: readonly string[];
+  /** The same models, by name. */
+  readonly unreadableModels: readonly UnreadableModel[];
+  /**
+   * Whether runners know all that was resealed. One that could not be reached reads it when it is
+   * back.
+   */
+  readonly runnerTold: boolean;
+}
+
+export interface UnreadableModel {
+  readonly id: string;
+  /** The slug of its organization. */
+  readonly org: string;
+  readonly name: string;
+  /** A deleted model needs its key no more. */
+  readonly deleted: boolean;
 }
 
 const BATCH = 200;
@@ -24,17 +40,41 @@ export async function resealSecrets(deps: ControlDeps, actor: Actor): Promise<Re
   const allowed = operatorOnly(actor);
   if (!allowed.ok) return allowed;
   let [resealed, unchanged] = [0, 0];
-  const unreadable: string[] = [];
+  const unreadable: SealedKey[] = [];
+  const untold: SealedKey[] = [];
   for await (const row of sealedKeys(deps)) {
     const fresh = freshlySealed(deps, row.upstreamKey);
     if (fresh === 'unchanged') unchanged++;
-    else if (fresh === null) unreadable.push(row.id);
-    else resealed += await replace(deps, actor, row, fresh);
+    else if (fresh === null) unreadable.push(row);
+    else if (await replace(deps, actor, row, fresh)) {
+      resealed++;
+      if (row.deletedAt === null) untold.push(row);
+    }
   }
   const details = { resealed, unchanged, unreadable: unreadable.length };
-  const event = { action: 'secrets.reseal', target: 'upstream keys', details };
+  const event = { action: 'secrets.reseal', target: 'upstream keys', details } as const;
   if (resealed > 0) await deps.db.$transaction((tx) => auditInEach(tx, actor, deps.now(), [], event));
-  return ok({ resealed, unchanged, unreadable });
+  return ok({
+    resealed,
+    unchanged,
+    unreadable: unreadable.map(({ id }) => id),
+    unreadableModels: unreadable.map(({ id, org, name, deletedAt }) => ({
+      id,
+      org: org.slug,
+      name,
+      deleted: deletedAt !== null,
+    })),
+    runnerTold: await tellRunners(deps, untold),
+  });
+}
+
+/** Goes on with other pools when the runner of one cannot be reached. */
+async function tellRunners({ runner }: ControlDeps, models: readonly SealedKey[]): Promise<boolean> {
+  const away = new Set<string>();
+  for (const { id, pool } of models) {
+    if (!away.has(pool)) await runner.refresh(id, pool).catch(() => away.add(pool));
+  }
+  return away.size === 0;
 }
 
 type Sealed = Uint8Array<ArrayBuffer>;
@@ -42,7 +82,10 @@ type Sealed = Uint8Array<ArrayBuffer>;
 interface SealedKey {
   readonly id: string;
   readonly orgId: string;
+  readonly org: { readonly slug: string };
   readonly name: string;
+  readonly pool: string;
+  readonly deletedAt: Date | null;
   readonly upstreamKey: Sealed;
 }
 
@@ -50,7 +93,10 @@ async function* sealedKeys({ db }: ControlDeps): AsyncGenerator<SealedKey> {
   for (let after = ''; ; ) {
     const rows = await db.model.findMany({
       where: { id: { gt: after }, upstreamKey: { not: null } },
-      select: { id: true, orgId: true, name: true, upstreamKey: true },
+      select: {
+        ...{ id: true, orgId: true, name: true, pool: true, deletedAt: true, upstreamKey: true },
+        org: { select: { slug: true } },
+      },
       orderBy: { id: 'asc' },
       take: BATCH,
     });
@@ -71,19 +117,22 @@ function freshlySealed(
   return underKey(secretKey, sealed) ? 'unchanged' : Uint8Array.from(seal(secretKey, text));
 }
 
-/** Replaces the value unless someone else just did. Returns how many were replaced. */
+/**
+ * Replaces the value unless someone else just did. False: someone did. The version grows, so that
+ * runners read the row again: one that could not open the value may be able to now.
+ */
 const replace = (
   { db, now }: ControlDeps,
   actor: Actor,
   { id, orgId, name, upstreamKey }: SealedKey,
   to: Sealed,
-): Promise<number> =>
+): Promise<boolean> =>
   db.$transaction(async (tx) => {
     const { count } = await tx.model.updateMany({
       where: { id, upstreamKey },
-      data: { upstreamKey: to },
+      data: { upstreamKey: to, version: { increment: 1 } },
     });
-    const event = { orgId, action: 'model.reseal', target: id, details: { name } };
+    const event = { orgId, action: 'model.reseal', target: id, details: { name } } as const;
     if (count > 0) await audit(tx, actor, now(), [event]);
-    return count;
+    return count > 0;
   });
