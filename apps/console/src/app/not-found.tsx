@@ -10,10 +10,7 @@ export default function NotFound() {
         <p className="mt-2 text-sm text-muted text-balance">
           The page does not exist, or you have no access to it.
         </p>
-        <Link
-          href="/"
-          className="mt-5 inline-block text-sm font-medium text-accent underline underline-offset-4"
-        >
+        <Link href="/" className="mt-5 inline-block text-sm inline-link">
           Back to the console
         </Link>
       </div>

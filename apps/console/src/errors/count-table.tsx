@@ -3,8 +3,6 @@ import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 
-const LINK = 'font-medium text-accent underline underline-offset-4';
-
 interface CountTableProps {
   readonly label: string;
   readonly column: string;
@@ -45,7 +43,7 @@ export const CountRow = ({ href, name, count, children }: CountRowProps) => (
       {href === null ? (
         <span className="wrap-anywhere">{name}</span>
       ) : (
-        <Link href={href} className={`${LINK} wrap-anywhere`}>
+        <Link href={href} className="inline-link wrap-anywhere">
           {name}
         </Link>
       )}

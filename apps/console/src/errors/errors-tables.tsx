@@ -7,8 +7,6 @@ import { Time } from '../ui/time.tsx';
 import { adviceOf, codeText } from './advice.ts';
 import { CountRow, CountTable } from './count-table.tsx';
 
-const LINK = 'font-medium text-accent underline underline-offset-4';
-
 interface TablesProps {
   /** Of the list of requests. */
   readonly path: string;
@@ -42,7 +40,7 @@ export function ErrorCodesTable({ path, errors }: TablesProps) {
         {errors.codes.map(({ code, errors: count, firstAt, lastAt }) => (
           <tr key={code}>
             <th scope="row" className="align-top">
-              <Link href={linkTo({ path, errors }, { outcome: code })} className={`${LINK} break-all`}>
+              <Link href={linkTo({ path, errors }, { outcome: code })} className="inline-link break-all">
                 {codeText(code)}
               </Link>
             </th>

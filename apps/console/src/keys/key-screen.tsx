@@ -12,11 +12,10 @@ import { Note, PageHeader, Panel } from '../ui/page.tsx';
 import { Day, Time } from '../ui/time.tsx';
 import { stepQueryOf } from '../usage/filter.ts';
 import { UsageChart } from '../usage/usage-chart.tsx';
-import { type ChosenFrom, CreateKey } from './create-key.tsx';
+import { CreateKey } from './create-key.tsx';
 import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
+import type { ChosenFrom } from './model-choice.tsx';
 import type { KeyRules } from './rules.ts';
-
-const LINK = 'font-medium text-accent underline underline-offset-4';
 
 interface KeyScreenProps {
   readonly org: string;
@@ -70,18 +69,18 @@ export function KeyScreen(props: KeyScreenProps) {
           title="Requests per day"
           lead={
             <>
-              <Link href={`/o/${org}/requests${queryOf({ key: key.id })}`} className={LINK}>
+              <Link href={`/o/${org}/requests${queryOf({ key: key.id })}`} className="inline-link">
                 Last requests
               </Link>
               {' · '}
               <Link
                 href={`/o/${org}/requests${queryOf({ key: key.id, outcome: 'errors' })}`}
-                className={LINK}
+                className="inline-link"
               >
                 Last errors
               </Link>
               {' · '}
-              <Link href={`/o/${org}/usage?key=${key.id}`} className={LINK}>
+              <Link href={`/o/${org}/usage?key=${key.id}`} className="inline-link">
                 Usage by model
               </Link>
             </>

@@ -47,7 +47,7 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
               <th scope="row">
                 <Link
                   href={`/o/${org}/keys/${key.id}`}
-                  className="block font-medium text-foreground hover:text-accent hover:underline hover:underline-offset-4"
+                  className="block font-medium text-foreground quiet-link"
                 >
                   {key.name}
                 </Link>

@@ -18,8 +18,6 @@ import { HistoryTable } from './history-table.tsx';
 import { type AskedOfModel, isStartable, ModelConfirms, StartModel } from './model-actions.tsx';
 import { InFlight } from './models-table.tsx';
 
-const LINK = 'font-medium text-accent underline underline-offset-4';
-
 interface ModelScreenProps {
   readonly org: string;
   readonly mayChange: boolean;
@@ -63,18 +61,18 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
           title="Requests per day"
           lead={
             <>
-              <Link href={`/o/${org}/requests${queryOf({ model: model.id })}`} className={LINK}>
+              <Link href={`/o/${org}/requests${queryOf({ model: model.id })}`} className="inline-link">
                 Last requests
               </Link>
               {' · '}
               <Link
                 href={`/o/${org}/requests${queryOf({ model: model.id, outcome: 'errors' })}`}
-                className={LINK}
+                className="inline-link"
               >
                 Last errors
               </Link>
               {' · '}
-              <Link href={`/o/${org}/usage?model=${model.id}`} className={LINK}>
+              <Link href={`/o/${org}/usage?model=${model.id}`} className="inline-link">
                 Usage by key
               </Link>
             </>

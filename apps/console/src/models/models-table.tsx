@@ -48,10 +48,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
           {models.map((model) => (
             <tr key={model.id}>
               <th scope="row">
-                <Link
-                  href={`/o/${org}/api/${model.id}`}
-                  className="block font-medium hover:text-accent hover:underline hover:underline-offset-4"
-                >
+                <Link href={`/o/${org}/api/${model.id}`} className="block font-medium quiet-link">
                   {model.name}
                 </Link>
                 <span className="text-xs text-muted tabular-nums">

@@ -34,11 +34,7 @@ export function NoUsable({
         : `No model can answer now: ${which} are stopped or have failed.`}{' '}
       {mayChange ? (
         <>
-          <a
-            href={href}
-            className="font-medium text-accent underline underline-offset-4"
-            {...(newTab ? { target: '_blank', rel: 'noreferrer' } : {})}
-          >
+          <a href={href} className="inline-link" {...(newTab ? { target: '_blank', rel: 'noreferrer' } : {})}>
             {toDo === 'start' ? 'Start' : 'Publish'} one {where}
           </a>
           .

@@ -7,8 +7,6 @@ import { Table } from '../ui/table.tsx';
 import { HourOf } from '../ui/time.tsx';
 import { type Limits, wordsOf } from './words.ts';
 
-const LINK = 'font-medium text-accent underline underline-offset-4';
-
 interface CausesProps {
   readonly org: string;
   readonly refusals: RefusalsView;
@@ -61,7 +59,7 @@ export function CausesTable({ org, refusals: { causes, plan }, ofKey = null }: C
               <td data-label="What to do" className="wide align-top whitespace-normal">
                 {action}{' '}
                 {helps ? (
-                  <Link href={`/o/${org}/${helps.screen}`} className={`${LINK} whitespace-nowrap`}>
+                  <Link href={`/o/${org}/${helps.screen}`} className="inline-link whitespace-nowrap">
                     Open {helps.name}
                   </Link>
                 ) : null}

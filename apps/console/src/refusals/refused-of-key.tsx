@@ -14,10 +14,7 @@ interface RefusedOfKeyProps {
 /** Why requests of one key were refused. */
 export function RefusedOfKey({ org, keyShown, refusals }: RefusedOfKeyProps) {
   const all = (
-    <Link
-      href={`/o/${org}/requests/errors#refused`}
-      className="font-medium text-accent underline underline-offset-4"
-    >
+    <Link href={`/o/${org}/requests/errors#refused`} className="inline-link">
       Refusals of all keys
     </Link>
   );

@@ -6,8 +6,6 @@ import { Table } from '../ui/table.tsx';
 import { Moment } from '../ui/time.tsx';
 import { queryOf } from './filter.ts';
 
-const LINK = 'hover:text-accent hover:underline hover:underline-offset-4';
-
 interface RequestsTableProps {
   readonly org: string;
   readonly requests: readonly RequestView[];
@@ -59,7 +57,7 @@ function Row({ at, request }: { at: string; request: RequestView }) {
         {request.keyPrefix ? (
           <Link
             href={`${at}/keys/${request.keyId}`}
-            className={`-mt-0.5 block w-fit leading-6 font-medium ${LINK}`}
+            className="-mt-0.5 block w-fit leading-6 font-medium quiet-link"
           >
             {request.key}
           </Link>
@@ -71,7 +69,7 @@ function Row({ at, request }: { at: string; request: RequestView }) {
         ) : (
           <Link
             href={`${at}/api/${request.modelId}`}
-            className={`-mb-0.5 block w-fit leading-6 text-muted ${LINK}`}
+            className="-mb-0.5 block w-fit leading-6 text-muted quiet-link"
           >
             {request.model}
           </Link>
@@ -98,7 +96,7 @@ function Row({ at, request }: { at: string; request: RequestView }) {
       </td>
       <td data-label="Request id" className="wide align-top">
         <span className="flex items-start gap-1">
-          <Link href={`${at}/requests${queryOf({ id: request.id })}`} className={`text-muted ${LINK}`}>
+          <Link href={`${at}/requests${queryOf({ id: request.id })}`} className="text-muted quiet-link">
             <code className="font-mono text-[0.6875rem] break-all">{request.id}</code>
           </Link>
           <CopyIcon text={request.id} label={`Copy ${request.id}`} />

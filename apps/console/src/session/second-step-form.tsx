@@ -33,7 +33,7 @@ export function SecondStepForm({ next, passkeys }: { next: string; passkeys: boo
       </Form>
       {passkeys ? <PasskeyButton next={next} /> : null}
       <p className="mt-4 text-center text-sm">
-        <Link href={signInPath(next)} className="font-medium text-accent underline underline-offset-4">
+        <Link href={signInPath(next)} className="inline-link">
           Start again
         </Link>
       </p>

@@ -106,7 +106,7 @@ export function StartScreen(props: StartScreenProps) {
 
 function ScreenLink({ org, screen, name }: { org: string; screen: string; name: string }) {
   return (
-    <Link href={`/o/${org}/${screen}`} className="font-medium text-accent underline underline-offset-4">
+    <Link href={`/o/${org}/${screen}`} className="inline-link">
       {name}
     </Link>
   );

@@ -7,7 +7,7 @@ import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Note } from '../ui/page.tsx';
 import { AnswerText } from './markdown.tsx';
-import type { Turn } from './request.ts';
+import type { ChatMessage } from './request.ts';
 import type { ApiRefusal } from './stream.ts';
 import { timingText } from './timing.ts';
 import type { Chat } from './use-chat.ts';
@@ -23,11 +23,11 @@ interface ConversationProps {
 
 export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
   const log = useRef<HTMLDivElement>(null);
-  const last = chat.turns.at(-1)?.text.length ?? 0;
+  const last = chat.messages.at(-1)?.text.length ?? 0;
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the content grows
   useEffect(() => {
     log.current?.scrollTo({ top: log.current.scrollHeight });
-  }, [chat.turns.length, last, chat.refusal, chat.keyProblem]);
+  }, [chat.messages.length, last, chat.refusal, chat.keyProblem]);
   return (
     <div
       ref={log}
@@ -38,12 +38,12 @@ export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard cannot scroll
       tabIndex={0}
     >
-      {chat.turns.length === 0 && !chat.refusal && chat.keyProblem === null ? (
+      {chat.messages.length === 0 && !chat.refusal && chat.keyProblem === null ? (
         <p className="pt-24 text-center text-sm text-muted">{hint}</p>
       ) : null}
-      {chat.turns.map((turn, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: turns are only ever appended
-        <Message key={i} turn={turn} />
+      {chat.messages.map((message, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: messages are only ever appended
+        <Message key={i} message={message} />
       ))}
       {chat.state === 'waiting' ? (
         <p className="flex items-center gap-2 text-sm text-muted">
@@ -68,10 +68,7 @@ export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
         </p>
       ) : null}
       {chat.requestId && chat.state === 'idle' ? (
-        <Link
-          href={`/o/${org}/requests${queryOf({ id: chat.requestId })}`}
-          className="text-xs font-medium text-accent underline underline-offset-4"
-        >
+        <Link href={`/o/${org}/requests${queryOf({ id: chat.requestId })}`} className="text-xs inline-link">
           This request in the list
         </Link>
       ) : null}
@@ -79,7 +76,7 @@ export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
   );
 }
 
-function Message({ turn: { role, text, images } }: { turn: Turn }) {
+function Message({ message: { role, text, images } }: { message: ChatMessage }) {
   const mine = role === 'user';
   return (
     <div className={mine ? 'flex justify-end' : ''}>

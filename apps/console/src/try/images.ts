@@ -1,6 +1,7 @@
 import type { ImagePart } from './request.ts';
 
 export const MAX_IMAGES = 4;
+export const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'];
 
 export interface ReadImages {
   readonly images: readonly Omit<ImagePart, 'id'>[];

@@ -17,12 +17,7 @@ const COMPONENTS: Components = {
   img: ({ alt, src }) => <span>{alt || String(src ?? '')}</span>,
   input: ({ checked }) => <span>{checked ? '☑' : '☐'}</span>,
   a: ({ href, children }) => (
-    <a
-      href={href}
-      target="_blank"
-      rel="noreferrer nofollow"
-      className="font-medium text-accent underline underline-offset-4"
-    >
+    <a href={href} target="_blank" rel="noreferrer nofollow" className="inline-link">
       {children}
     </a>
   ),

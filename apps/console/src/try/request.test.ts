@@ -3,8 +3,8 @@ import { bodyOf, programsOf } from './request.ts';
 
 it('the same request as a program has no key, short images, and the words of each language', () => {
   const image = { id: 1, name: 'a.png', url: `data:image/png;base64,${'A'.repeat(500)}` };
-  const turns = [{ role: 'user' as const, text: 'Is "true" it\'s?', images: [image] }];
-  const body = bodyOf(turns, { model: 'm', system: '', maxTokens: 5, temperature: 0 });
+  const messages = [{ role: 'user' as const, text: 'Is "true" it\'s?', images: [image] }];
+  const body = bodyOf(messages, { model: 'm', system: '', maxTokens: 5, temperature: 0 });
   const [curl, python, javaScript] = programsOf('http://api/v1', body).map(({ text }) => text);
   expect(curl).toContain('http://api/v1/chat/completions');
   expect(curl).toContain("it'\\''s");

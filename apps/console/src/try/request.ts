@@ -8,13 +8,13 @@ export interface ImagePart {
   readonly url: string;
 }
 
-export interface Turn {
+export interface ChatMessage {
   readonly role: 'user' | 'assistant';
   readonly text: string;
   readonly images: readonly ImagePart[];
 }
 
-export interface Settings {
+export interface TrySettings {
   readonly model: string;
   /** Empty: no system message. */
   readonly system: string;
@@ -23,8 +23,11 @@ export interface Settings {
 }
 
 /** The request body of a conversation. */
-export function bodyOf(turns: readonly Turn[], { model, system, maxTokens, temperature }: Settings) {
-  const messages = turns.map(({ role, text, images }) => ({
+export function bodyOf(
+  conversation: readonly ChatMessage[],
+  { model, system, maxTokens, temperature }: TrySettings,
+) {
+  const messages = conversation.map(({ role, text, images }) => ({
     role,
     content:
       images.length === 0

@@ -1,13 +1,13 @@
 'use client';
 
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { bodyOf, type ImagePart, type Settings, type Turn } from './request.ts';
+import { bodyOf, type ChatMessage, type ImagePart, type TrySettings } from './request.ts';
 import { type ApiRefusal, eventsOf, refusalOf, type TokenCounts } from './stream.ts';
 import type { Timing } from './timing.ts';
 import type { KeySource } from './use-page-key.ts';
 
 export interface Chat {
-  readonly turns: readonly Turn[];
+  readonly messages: readonly ChatMessage[];
   /** Waiting for the first piece of an answer, or receiving it. */
   readonly state: 'idle' | 'waiting' | 'answering';
   readonly refusal: ApiRefusal | null;
@@ -21,14 +21,14 @@ export interface Chat {
   /** Of the last request that was not refused. */
   readonly requestId: string | null;
   /** False: the request was refused and the conversation is unchanged. */
-  send(text: string, images: readonly ImagePart[], keys: KeySource, settings: Settings): Promise<boolean>;
+  send(text: string, images: readonly ImagePart[], keys: KeySource, settings: TrySettings): Promise<boolean>;
   stop(): void;
   clear(): void;
 }
 
 type View = Omit<Chat, 'send' | 'stop' | 'clear'>;
 const NOTHING: View = {
-  turns: [],
+  messages: [],
   state: 'idle',
   refusal: null,
   keyProblem: null,
@@ -52,24 +52,24 @@ export function useChat(org: string): Chat {
     const show: Show = (update) => {
       if (abort.current === controller) setView(update);
     };
-    const turns: readonly Turn[] = [...view.turns, { role: 'user', text, images }];
-    show(() => ({ ...NOTHING, turns, state: 'waiting' }));
+    const messages: readonly ChatMessage[] = [...view.messages, { role: 'user', text, images }];
+    show(() => ({ ...NOTHING, messages, state: 'waiting' }));
     const sentAt = performance.now();
     try {
-      const request = { org, body: JSON.stringify(bodyOf(turns, settings)), signal: controller.signal };
+      const request = { org, body: JSON.stringify(bodyOf(messages, settings)), signal: controller.signal };
       const response = await ask(keys, request);
       if (typeof response === 'string') {
-        show(() => ({ ...NOTHING, turns: view.turns, keyProblem: response }));
+        show(() => ({ ...NOTHING, messages: view.messages, keyProblem: response }));
         return false;
       }
       if (!response.ok || !response.body) {
         const refusal = await refusalOf(response);
-        show(() => ({ ...NOTHING, turns: view.turns, refusal }));
+        show(() => ({ ...NOTHING, messages: view.messages, refusal }));
         return false;
       }
       const requestId = response.headers.get('x-request-id');
       show((now) => ({ ...now, requestId }));
-      await receive(response.body, turns, show, sentAt);
+      await receive(response.body, messages, show, sentAt);
     } catch {
       const ending = controller.signal.aborted
         ? 'Stopped.'
@@ -114,7 +114,7 @@ const post = (key: string, { org, body, signal }: ChatRequest): Promise<Response
 
 async function receive(
   body: ReadableStream<Uint8Array>,
-  turns: readonly Turn[],
+  messages: readonly ChatMessage[],
   show: Show,
   sentAt: number,
 ): Promise<void> {
@@ -126,8 +126,8 @@ async function receive(
     if (event.kind === 'text') {
       firstAt ??= performance.now();
       text += event.text;
-      const answer: Turn = { role: 'assistant', text, images: [] };
-      show((now) => ({ ...now, state: 'answering', turns: [...turns, answer] }));
+      const answer: ChatMessage = { role: 'assistant', text, images: [] };
+      show((now) => ({ ...now, state: 'answering', messages: [...messages, answer] }));
     } else if (event.kind === 'usage') show((now) => ({ ...now, usage: event.usage }));
     else if (event.kind === 'finish') reason = event.reason;
     else complete = true;

@@ -63,10 +63,7 @@ export function ModelsTable({ models, isOfKey, hrefOf }: ModelsTableProps) {
           {models.slice(0, shown).map((row) => (
             <tr key={row.modelId}>
               <th scope="row">
-                <Link
-                  href={hrefOf({ keyId: '', modelId: row.modelId })}
-                  className="font-medium hover:text-accent hover:underline hover:underline-offset-4"
-                >
+                <Link href={hrefOf({ keyId: '', modelId: row.modelId })} className="font-medium quiet-link">
                   {row.model}
                 </Link>
                 {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}

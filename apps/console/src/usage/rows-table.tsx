@@ -21,8 +21,6 @@ const COLUMNS: readonly { name: string; width: string; cell: (row: UsageRowView)
   { name: 'Average time', width: 'w-28', cell: (row) => duration(row.averageMs) },
 ];
 
-const LINK = 'hover:text-accent hover:underline hover:underline-offset-4';
-
 interface RowsTableProps {
   /** The first, or as many as were asked for. */
   readonly rows: readonly UsageRowView[];
@@ -56,7 +54,7 @@ export function RowsTable({ rows, total, leftOut, hrefOf }: RowsTableProps) {
           {rows.map((row) => (
             <tr key={`${row.keyId} ${row.modelId}`}>
               <th scope="row">
-                <Link href={hrefOf({ keyId: row.keyId, modelId: '' })} className={LINK}>
+                <Link href={hrefOf({ keyId: row.keyId, modelId: '' })} className="quiet-link">
                   <span className={`block ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}>
                     {row.key}
                   </span>
@@ -66,7 +64,7 @@ export function RowsTable({ rows, total, leftOut, hrefOf }: RowsTableProps) {
                 ) : null}
               </th>
               <td data-label="Model" className="wide">
-                <Link href={hrefOf({ keyId: '', modelId: row.modelId })} className={LINK}>
+                <Link href={hrefOf({ keyId: '', modelId: row.modelId })} className="quiet-link">
                   {row.model}
                 </Link>
                 {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}

@@ -60,7 +60,7 @@ export function UsageScreen(props: UsageScreenProps) {
       <div className="space-y-6">
         <QuotaNotices month={usage.month} nowMs={nowMs}>
           {mayChangePlan ? 'Change to' : 'Ask an owner to change to'} a larger{' '}
-          <Link href={`/o/${org}/plan`} className="font-medium text-accent underline underline-offset-4">
+          <Link href={`/o/${org}/plan`} className="inline-link">
             plan
           </Link>
           , or send fewer requests until then.

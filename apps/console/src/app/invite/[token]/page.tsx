@@ -15,10 +15,7 @@ export default async function Invitation({ params }: { params: Promise<{ token: 
   if (!invitation.ok)
     return (
       <Entrance title="This link does not work" lead={invitation.refusal.message}>
-        <Link
-          href="/"
-          className="block text-center text-sm font-medium text-accent underline underline-offset-4"
-        >
+        <Link href="/" className="block text-center text-sm inline-link">
           Go to the console
         </Link>
       </Entrance>

@@ -11,7 +11,7 @@ export default function NothingHere() {
         level="h1"
       >
         It may have been deleted, or it belongs to another organization.{' '}
-        <Link href="/" className="font-medium text-accent underline underline-offset-4">
+        <Link href="/" className="inline-link">
           Back to the console
         </Link>
       </Empty>

@@ -1,15 +1,14 @@
-import type { FoundRequest, RequestPage } from '@tidegate/control';
 import type { Metadata } from 'next';
-import { adviceOf, codeText } from '#errors/advice.ts';
 import { sentWith } from '#requests/choices.ts';
+import { CodeAdvice } from '#requests/code-advice.tsx';
 import { ENDS } from '#requests/ends.ts';
-import { filterOf, inputOf, queryOf } from '#requests/filter.ts';
+import { queryOf } from '#requests/filter.ts';
 import { Filters } from '#requests/filters.tsx';
 import { keyChoices } from '#requests/key-name.ts';
+import { loadRequests } from '#requests/load.ts';
 import { RequestsTable } from '#requests/requests-table.tsx';
 import { Tail } from '#requests/tail.tsx';
-import { services } from '#server/services.ts';
-import { read, requireOrg } from '#session/current.ts';
+import { requireOrg } from '#session/current.ts';
 import { Link } from '#ui/link.tsx';
 import { Empty, Note, PageHeader } from '#ui/page.tsx';
 import type { Query } from '#ui/query.ts';
@@ -21,7 +20,6 @@ interface RequestsProps {
   readonly searchParams: Promise<Query>;
 }
 
-const NOTHING: RequestPage = { requests: [], next: null };
 const UNDER_WAY = {
   open: 'This request is in progress.',
   queued: 'This request has ended. It will be in the list in a moment.',
@@ -30,66 +28,19 @@ const UNDER_WAY = {
 export default async function Requests({ params, searchParams }: RequestsProps) {
   const { actor, org } = await requireOrg((await params).org);
   const query = await searchParams;
-  const { before } = query;
-  const filter = filterOf(query);
-  const { control } = services();
-  const [found, listed, keys, models] = await Promise.all([
-    filter.id ? control.showRequest(actor, { org: org.slug, id: filter.id }) : null,
-    filter.id
-      ? null
-      : control.listRequests(actor, {
-          org: org.slug,
-          ...inputOf(filter),
-          ...(typeof before === 'string' && before !== '' ? { before } : {}),
-        }),
-    control.listKeys(actor, { org: org.slug }),
-    control.listModels(actor, { org: org.slug, activity: false }),
-  ]);
-  const answer = found ?? listed;
-  const reason =
-    answer && !answer.ok && REASONS.includes(answer.refusal.code) ? answer.refusal.message : null;
-  const one: FoundRequest | null = found && reason === null ? read(found) : null;
-  const page: RequestPage = one
-    ? { requests: one.request ? [one.request] : [], next: null }
-    : listed && reason === null
-      ? read(listed)
-      : NOTHING;
-  const code = one?.request?.code ?? ENDS.find(({ id }) => id === filter.outcome)?.id ?? null;
+  const { filter, page, state, reason, code, keys, models } = await loadRequests(actor, org.slug, query);
+  const isNewest = !query.before;
   const path = `/o/${org.slug}/requests`;
-  const link = 'button button--secondary button--sm';
   return (
     <>
-      <PageHeader
-        title="Requests"
-        lead={
-          <>
-            Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused
-            ones are not counted:{' '}
-            <Link
-              href={`${path}/errors#refused`}
-              className="font-medium text-accent underline underline-offset-4"
-            >
-              why they were refused
-            </Link>
-            .
-          </>
-        }
-        actions={
-          <>
-            <Link href={`${path}/errors`} className="button button--secondary">
-              Why requests failed
-            </Link>
-            {before || filter.id ? null : <Tail />}
-          </>
-        }
-      />
+      <RequestsHeader path={path} mayFollow={isNewest && !filter.id} />
       <Filters
         path={path}
         filter={filter}
         org={org.slug}
-        keys={sentWith(keyChoices(read(keys)), filter.key, 'keys')}
+        keys={sentWith(keyChoices(keys), filter.key, 'keys')}
         models={sentWith(
-          read(models).map(({ id, name }) => ({ id, name })),
+          models.map(({ id, name }) => ({ id, name })),
           filter.model,
           'models',
         )}
@@ -100,9 +51,9 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
           {reason}
         </Note>
       )}
-      {one && one.state !== 'settled' ? (
+      {state === 'open' || state === 'queued' ? (
         <Note kind="warning" className="mb-6">
-          {UNDER_WAY[one.state]}
+          {UNDER_WAY[state]}
         </Note>
       ) : null}
       {code === null ? null : <CodeAdvice code={code} />}
@@ -120,33 +71,53 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
           )}
         </section>
       ) : null}
-      <nav className="mt-4 flex min-h-8 justify-end gap-2" aria-label="Pages">
-        {before ? (
-          <Link href={`${path}${queryOf(filter)}`} className={link}>
-            Newest
-          </Link>
-        ) : null}
-        {page.next ? (
-          <Link href={`${path}${queryOf(filter, { before: page.next })}`} className={link}>
-            Older
-          </Link>
-        ) : null}
-      </nav>
+      <Pages
+        newest={isNewest ? null : `${path}${queryOf(filter)}`}
+        older={page.next ? `${path}${queryOf(filter, { before: page.next })}` : null}
+      />
     </>
   );
 }
 
-/** What the error that is looked at means, and what to do. */
-function CodeAdvice({ code }: { code: string }) {
-  const { meaning, action } = adviceOf(code);
+const RequestsHeader = ({ path, mayFollow }: { path: string; mayFollow: boolean }) => (
+  <PageHeader
+    title="Requests"
+    lead={
+      <>
+        Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused ones
+        are not counted:{' '}
+        <Link href={`${path}/errors#refused`} className="inline-link">
+          why they were refused
+        </Link>
+        .
+      </>
+    }
+    actions={
+      <>
+        <Link href={`${path}/errors`} className="button button--secondary">
+          Why requests failed
+        </Link>
+        {mayFollow ? <Tail /> : null}
+      </>
+    }
+  />
+);
+
+/** Addresses of the first page and of the next one. Null: it is the first, or the last. */
+function Pages({ newest, older }: { newest: string | null; older: string | null }) {
+  const look = 'button button--secondary button--sm';
   return (
-    <div className="card-surface mb-6 px-5 py-4 text-sm leading-6">
-      <p className="font-mono text-xs text-muted">{codeText(code)}</p>
-      <p className="mt-1">{meaning}</p>
-      <p className="text-muted">{action}</p>
-    </div>
+    <nav className="mt-4 flex min-h-8 justify-end gap-2" aria-label="Pages">
+      {newest === null ? null : (
+        <Link href={newest} className={look}>
+          Newest
+        </Link>
+      )}
+      {older === null ? null : (
+        <Link href={older} className={look}>
+          Older
+        </Link>
+      )}
+    </nav>
   );
 }
-
-/** Refusals that the page explains. Others are errors. */
-const REASONS = ['invalid_input', 'not_found'];

@@ -49,7 +49,7 @@ export default async function Errors({ params, searchParams }: ErrorsProps) {
         lead={
           <>
             Why counted requests got no complete answer. Below them:{' '}
-            <a href="#refused" className="font-medium text-accent underline underline-offset-4">
+            <a href="#refused" className="inline-link">
               why requests were refused
             </a>
             , such as those over a limit or a quota (429), for an unknown or stopped model, or with an invalid

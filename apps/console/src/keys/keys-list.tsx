@@ -1,0 +1,121 @@
+'use client';
+
+import { useState } from 'react';
+import { ToGuide } from '../start/to-guide.tsx';
+import { useAllRows } from '../ui/all-rows.ts';
+import { Choice } from '../ui/field.tsx';
+import { FilterInput } from '../ui/filter-input.tsx';
+import { Empty } from '../ui/page.tsx';
+import { ShowMore } from '../ui/show-more.tsx';
+import { KeysTable } from './keys-table.tsx';
+import { arrange, type KeyTableRow, type Sort, type StateFilter } from './rows.ts';
+
+interface KeysListProps {
+  readonly org: string;
+  readonly mayChange: boolean;
+  /** The newest, or all. */
+  readonly keys: readonly KeyTableRow[];
+  /** How many there are in all. */
+  readonly total: number;
+  /** Stands beside the filters. */
+  readonly count: string;
+}
+
+/** The keys that match the filters. Whoever filters or sorts gets all of them. */
+export function KeysList({ org, mayChange, keys, total, count }: KeysListProps) {
+  const [text, setText] = useState('');
+  const [state, setState] = useState<StateFilter>('all');
+  const [sort, setSort] = useState<Sort | null>(null);
+  const rows = useAllRows({ sent: keys.length, total });
+  const found = arrange(keys, { text, state, sort });
+  /** How many rows there are besides those that are found and were sent. */
+  const unsent = text === '' && state === 'all' ? total - keys.length : 0;
+  return (
+    <section className="card-surface" aria-label="Keys">
+      <KeysFilters
+        text={text}
+        onText={setText}
+        state={state}
+        onState={setState}
+        onUse={rows.fetchAll}
+        count={count}
+      />
+      {keys.length === 0 ? (
+        <NoKeys org={org} mayChange={mayChange} />
+      ) : found.length === 0 ? (
+        <p className="px-6 py-14 text-center text-sm text-muted">
+          {rows.fetching ? 'Looking through all keys…' : 'No key matches the filter.'}
+        </p>
+      ) : (
+        <>
+          <KeysTable
+            org={org}
+            rows={found.slice(0, rows.shown)}
+            mayChange={mayChange}
+            sort={sort}
+            onSort={(wanted) => {
+              rows.fetchAll();
+              setSort(wanted);
+            }}
+          />
+          <ShowMore more={found.length + unsent - rows.shown} onPress={rows.showMore} />
+        </>
+      )}
+    </section>
+  );
+}
+
+const STATES: readonly { id: StateFilter; text: string }[] = [
+  { id: 'all', text: 'All states' },
+  { id: 'Active', text: 'Active' },
+  { id: 'Expired', text: 'Expired' },
+  { id: 'Revoked', text: 'Revoked' },
+];
+
+interface KeysFiltersProps {
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly state: StateFilter;
+  readonly onState: (state: StateFilter) => void;
+  /** Called before either is changed. */
+  readonly onUse: () => void;
+  readonly count: string;
+}
+
+function KeysFilters({ text, onText, state, onState, onUse, count }: KeysFiltersProps) {
+  return (
+    <div className="flex flex-wrap items-center gap-3 border-b border-border px-4 py-3">
+      <FilterInput
+        label="Filter by name or first characters"
+        placeholder="Filter keys"
+        value={text}
+        onFocus={onUse}
+        onChange={onText}
+      />
+      <Choice
+        label="State"
+        hideLabel
+        options={STATES}
+        value={state}
+        onChange={(chosen) => {
+          onUse();
+          onState(chosen);
+        }}
+        className="w-36"
+      />
+      <p className="ml-auto text-[0.8125rem] text-muted tabular-nums">{count}</p>
+    </div>
+  );
+}
+
+const NoKeys = ({ org, mayChange }: { org: string; mayChange: boolean }) => (
+  <Empty icon={<span className="icon-key-round size-5" aria-hidden />} title="No keys yet">
+    {mayChange ? (
+      <>
+        Create the first one to send requests to your models, or <ToGuide org={org} />.
+      </>
+    ) : (
+      'An owner creates keys; they are listed here.'
+    )}
+  </Empty>
+);

@@ -1,0 +1,45 @@
+'use client';
+
+import { Checkbox } from '@heroui/react';
+import type { ModelView } from '@tidegate/control';
+
+export type ChosenFrom = Pick<ModelView, 'name' | 'kind' | 'condition'>;
+
+interface ModelChoiceProps {
+  readonly models: readonly ChosenFrom[];
+  readonly chosen: ReadonlySet<string>;
+  readonly onChange: (chosen: ReadonlySet<string>) => void;
+  readonly most: number;
+}
+
+export function ModelChoice({ models, chosen, onChange, most }: ModelChoiceProps) {
+  if (models.length === 0)
+    return <p className="mt-3 text-sm text-muted">No model is published yet: there is none to choose.</p>;
+  const toggle = (name: string, selected: boolean) => {
+    const next = new Set(chosen);
+    if (selected) next.add(name);
+    else next.delete(name);
+    onChange(next);
+  };
+  return (
+    <fieldset className="mt-3 max-h-44 space-y-2 overflow-y-auto rounded-xl border border-border p-3">
+      <legend className="sr-only">Models the key may call</legend>
+      {models.map(({ name, kind }) => (
+        <Checkbox
+          key={name}
+          isSelected={chosen.has(name)}
+          isDisabled={!chosen.has(name) && chosen.size >= most}
+          onChange={(selected) => toggle(name, selected)}
+        >
+          <Checkbox.Content>
+            <Checkbox.Control>
+              <Checkbox.Indicator />
+            </Checkbox.Control>
+            <span className="min-w-0 text-sm wrap-anywhere">{name}</span>
+            <span className="text-xs text-muted">{kind}</span>
+          </Checkbox.Content>
+        </Checkbox>
+      ))}
+    </fieldset>
+  );
+}

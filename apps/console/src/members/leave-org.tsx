@@ -1,0 +1,39 @@
+'use client';
+
+import { Button } from '@heroui/react';
+import { useState } from 'react';
+import { Confirm } from '../ui/dialogs.tsx';
+import { Panel } from '../ui/page.tsx';
+import { leave } from './actions.ts';
+
+export function LeaveOrg({ org, isOnlyOwner: cannot }: { org: string; isOnlyOwner: boolean }) {
+  const [asked, setAsked] = useState(false);
+  return (
+    <Panel
+      title="Leave organization"
+      lead={
+        cannot
+          ? 'It would have no owner. Make someone else an owner first, or delete it on the Plan screen.'
+          : 'Your account stays. Keys stay, too: they belong to the organization.'
+      }
+    >
+      {cannot ? null : (
+        <div className="px-5 pb-5">
+          <Button variant="danger-soft" onPress={() => setAsked(true)}>
+            Leave organization
+          </Button>
+        </div>
+      )}
+      <Confirm
+        isOpen={asked}
+        onClose={() => setAsked(false)}
+        title="Leave organization?"
+        confirm="Leave"
+        action={() => leave(org)}
+        onDone={() => window.location.assign('/')}
+      >
+        <p>You lose access to it at once. To come back, you need a new invitation.</p>
+      </Confirm>
+    </Panel>
+  );
+}

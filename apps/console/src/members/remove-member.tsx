@@ -1,0 +1,34 @@
+'use client';
+
+import { toast } from '@heroui/react';
+import type { MemberView } from '@tidegate/control';
+import { Confirm } from '../ui/dialogs.tsx';
+import { removeMember } from './actions.ts';
+
+interface RemoveMemberProps {
+  readonly org: string;
+  /** E-mail of the signed-in user. */
+  readonly me: string;
+  /** Null: nobody is to be removed. */
+  readonly member: MemberView | null;
+  readonly onClose: () => void;
+}
+
+export function RemoveMember({ org, me, member, onClose }: RemoveMemberProps) {
+  const isMe = member?.email === me;
+  return (
+    <Confirm
+      isOpen={member !== null}
+      onClose={onClose}
+      title={`Remove ${member?.email ?? ''}?`}
+      confirm="Remove member"
+      action={() => removeMember(org, member?.email ?? '')}
+      onDone={() => toast.success('The member is removed.')}
+    >
+      <p>
+        {isMe ? 'You lose' : 'They lose'} access to this organization at once. Open invitations that{' '}
+        {isMe ? 'you' : 'they'} made stop working. Keys keep working: they belong to the organization.
+      </p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,76 @@
+'use client';
+
+import type { ModelView } from '@tidegate/control';
+import { Choice, Field } from '../ui/field.tsx';
+import { Panel } from '../ui/page.tsx';
+import type { TrySettings } from './request.ts';
+import type { KeyChoice } from './use-key-choice.ts';
+
+const SOURCES = [
+  {
+    id: 'page',
+    text: 'Made for this page',
+    hint: 'With the first message. Ends when you leave, or after an hour.',
+  },
+  { id: 'pasted', text: 'One that you paste', hint: 'Any active key of the organization' },
+] as const;
+
+interface RequestPanelProps {
+  readonly models: readonly Pick<ModelView, 'name' | 'kind'>[];
+  readonly keyChoice: KeyChoice;
+  /** Whether the page can make a key. */
+  readonly mayMakeKey: boolean;
+  readonly settings: TrySettings;
+  readonly onChange: (part: Partial<TrySettings>) => void;
+}
+
+/** The key, the model and the parameters that messages are sent with. */
+export function RequestPanel({ models, keyChoice, mayMakeKey, settings, onChange }: RequestPanelProps) {
+  const { source, setSource, pasted, setPasted } = keyChoice;
+  return (
+    <Panel title="Request" className="max-xl:order-first">
+      <div className="grid gap-4 px-5 pb-5 sm:grid-cols-2 xl:grid-cols-1">
+        {mayMakeKey ? <Choice label="Key" options={SOURCES} value={source} onChange={setSource} /> : null}
+        {source === 'pasted' ? (
+          <Field
+            label="API key"
+            type="password"
+            value={pasted}
+            onChange={setPasted}
+            autoComplete="off"
+            autoFocus
+            input={{ placeholder: 'ti_…', spellCheck: false }}
+            hint="Kept in this page only, and gone when you leave it."
+          />
+        ) : null}
+        <Choice
+          label="Model"
+          options={models.map(({ name, kind: of }) => ({
+            id: name,
+            text: name,
+            hint: of === 'vision' ? 'Text and images' : 'Text',
+          }))}
+          value={settings.model}
+          onChange={(model) => onChange({ model })}
+        />
+        <Field label="System message" value={settings.system} onChange={(system) => onChange({ system })} />
+        <div className="grid grid-cols-2 gap-3">
+          <Field
+            label="max_tokens"
+            type="number"
+            value={String(settings.maxTokens)}
+            onChange={(value) => onChange({ maxTokens: Number(value) })}
+            input={{ min: 1, max: 8_192 }}
+          />
+          <Field
+            label="temperature"
+            type="number"
+            value={String(settings.temperature)}
+            onChange={(value) => onChange({ temperature: Number(value) })}
+            input={{ min: 0, max: 2, step: 0.1 }}
+          />
+        </div>
+      </div>
+    </Panel>
+  );
+}
