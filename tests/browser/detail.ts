@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
-import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
+import { expectAccessible, expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { confirm, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
@@ -59,10 +59,24 @@ export function describeDetail(site: Site): void {
         await form.getByRole('button', { name: 'Save' }).click();
         await form.getByText(/http:\/\/ or https:\/\//).waitFor();
         await form.getByText(/from 1 to/).waitFor();
+        await form.getByLabel('Servers', { exact: true }).fill('http://127.0.0.1:9/v1');
+        await form.getByLabel('Context length').fill('800');
+        await form.getByRole('button', { name: 'Save' }).click();
+        await form.getByText('You may save it anyway').waitFor();
+        expect(await textOf(form.getByRole('status'))).toContain('Its server does not answer');
+        await expectAccessible(page);
+        await form.getByRole('button', { name: 'Save anyway' }).click();
+        await page.getByText('context 800 tokens').waitFor();
+
+        await page.getByRole('button', { name: 'Edit' }).click();
+        await form.getByLabel('Context length').fill('801');
+        await form.getByRole('button', { name: 'Save' }).click();
+        await form.getByRole('button', { name: 'Save anyway' }).waitFor();
         await form.getByLabel('Servers', { exact: true }).fill(`${standin.url}/v1`);
         await form.getByLabel('Context length').fill('900');
         await form.getByLabel('Key for the servers').fill('sk-upstream');
-        await form.getByRole('button', { name: 'Save' }).click();
+        await form.getByRole('button', { name: 'Save', exact: true }).click();
+        await page.getByText(/^The model is changed\. Reached .* It serves near/).waitFor();
         await page.getByText('context 900 tokens').waitFor();
         await page.getByText('Kept encrypted, never shown').waitFor();
         expect(await page.content()).not.toContain('sk-upstream');

@@ -404,6 +404,27 @@ describe('an installation from the beginning', () => {
     }
   });
 
+  it('tests them before it changes the model, with a kept key that it does not open', async () => {
+    const url = 'http://127.0.0.1:9/v1';
+    const flags = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', url];
+    const { id } = await json<{ id: string }>('model', 'publish', '--name', 'kept', ...flags);
+    const set = (...changes: string[]) => ctl(['model', 'set', '--name', 'kept', ...changes]);
+    const warning = `Warning: ${url}: It refuses the upstream key (401).\n`;
+    expect(await set('--upstream-key-stdin')).toMatchObject({ status: 1 });
+    await db.model.update({ where: { id }, data: { upstreamKey: Buffer.from('sealed elsewhere') } });
+    const before = asked.length;
+    const { status, out, err } = await set('--context', '2', '--json');
+    expect({ status, err }).toEqual({ status: 0, err: warning });
+    expect(JSON.parse(out)).toMatchObject({ id, contextTokens: 2, runnerTold: true });
+    const inspected = asked
+      .slice(before)
+      .flatMap(({ method, request }) => (method === 'inspect' ? [request] : []));
+    expect(inspected).toMatchObject([{ baseUrl: url, upstreamKey: '', upstreamKeyOf: id }]);
+    expect(await set('--health-path', '/up')).toMatchObject({ status: 0, err: '' });
+    expect(await set('--upstream-key', '')).toMatchObject({ status: 0, err: warning });
+    await db.model.deleteMany({ where: { id } });
+  });
+
   it('has the runner of the pool test them, and says so when it cannot be reached', async () => {
     const url = 'http://127.0.0.1:9/v1';
     const flags = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', url];

@@ -41,6 +41,17 @@ describe('a secret', () => {
     expect(await upstreamKeyOf('asked')).toBe('sk-upstream');
   });
 
+  it('is read from standard input: the upstream key of a model that is changed', async () => {
+    await publish('changed', ['--upstream-key', 'sk-old']);
+    const set = (...flags: string[]) => ctl(['model', 'set', '--name', 'changed', ...flags], env, ASKED);
+    expect((await set('--upstream-key-stdin')).status).toBe(0);
+    expect(await upstreamKeyOf('changed')).toBe('sk-upstream');
+    const argued = await set('--upstream-key', 'sk-argued');
+    expect(argued.err).toMatch(/^Other users .* list of processes. Use --upstream-key-stdin/);
+    expect((await set('--upstream-key', '')).err).not.toContain('list of processes');
+    expect((await db.model.findFirstOrThrow({ where: { name: 'changed' } })).upstreamKey).toBeNull();
+  });
+
   it('is read from standard input: a password', async () => {
     const who = ['--email', 'ada@example.com'];
     const add = ['member', 'add', ...who, '--role', 'owner', '--password-stdin', '--json'];

@@ -4,7 +4,7 @@ import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
 import { CatalogSource } from './catalog/catalog.ts';
 import { ConditionWriter } from './catalog/condition-writer.ts';
-import { postgresStore } from './catalog/store.ts';
+import { type ModelStore, postgresStore } from './catalog/store.ts';
 import type { KubernetesConfig } from './config.ts';
 import { createDrivers } from './drivers/create-driver.ts';
 import { KubernetesApi } from './drivers/kubernetes/api.ts';
@@ -57,6 +57,7 @@ export class ActiveRunner {
   readonly fleet: Fleet;
   readonly gateways: Gateways;
   readonly #options: ActiveRunnerOptions;
+  readonly #store: ModelStore;
   readonly #catalog: CatalogSource;
   readonly #writer: ConditionWriter;
   readonly #kubernetes: Kubernetes | null;
@@ -85,6 +86,7 @@ export class ActiveRunner {
       timings: timings.drivers,
     });
     this.#options = options;
+    this.#store = store;
     this.#catalog = new CatalogSource(nowMs());
     this.#writer = new ConditionWriter(store, logger);
     this.gateways = new Gateways({
@@ -132,7 +134,7 @@ export class ActiveRunner {
       fleet,
       catalog: this.#catalog,
       gateways,
-      checkTimeoutMs,
+      inspection: { store: this.#store, timeoutMs: checkTimeoutMs },
       logger,
       tracing,
       checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),

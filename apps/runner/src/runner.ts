@@ -1,5 +1,6 @@
 import { observeStore } from '@tidegate/runtime';
 import { ActiveRunner, type ActiveRunnerOptions } from './active-runner.ts';
+import { client as kubernetesClient } from './drivers/kubernetes/connection.ts';
 import { type Lead, type LeadTimings, takeLead } from './lead/lead.ts';
 import { createRunnerMetrics, observeRunner, type RunnerMetrics } from './metrics.ts';
 import { pause } from './pause.ts';
@@ -88,7 +89,9 @@ class CandidateRunner implements Runner {
 
   /** Rejects when it is closed, or when it cannot act the first time. */
   async #runUntilClosed(): Promise<void> {
-    const { db, candidate, leadTimings: timings, logger } = this.#options;
+    const { db, candidate, leadTimings: timings, logger, kubernetes } = this.#options;
+    // Loading it takes a second, in which nobody would lead.
+    if (kubernetes) await kubernetesClient();
     const onStandby = (holder: string) => this.#standBy(holder);
     for (;;) {
       const lead = await takeLead({ db, candidate, timings, logger, onStandby }, this.#ending.signal);

@@ -69,6 +69,7 @@ describe('roles', () => {
     publishModel: ['model.publish', { name: 'm', ...external }],
     publishFound: ['model.publish', { server: { url: 'http://127.0.0.1:1/v1' }, model: { name: 'found' } }],
     checkModel: ['model.publish', { urls: ['http://127.0.0.1:9'] }],
+    checkChange: ['model.change', { name: 'm', contextTokens: 1 }],
     changeModel: ['model.change', { name: 'm', contextTokens: 1 }],
     startModel: ['model.start', { name: 'm' }],
     stopModel: ['model.stop', { name: 'm' }],

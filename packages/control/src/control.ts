@@ -16,6 +16,7 @@ import { setPassword } from './members/password.ts';
 import { resetIdentity, resetTwoFactor } from './members/reset.ts';
 import { changeModel } from './models/change.ts';
 import { checkModel } from './models/check.ts';
+import { checkChange } from './models/check-change.ts';
 import { deleteModel, listModels, startModel, stopModel } from './models/models.ts';
 import { publishModel } from './models/publish.ts';
 import { showModel } from './models/show.ts';
@@ -62,6 +63,7 @@ const operations = {
   deleteKey,
   publishModel,
   checkModel,
+  checkChange,
   changeModel,
   publishFound,
   listModels,

@@ -53,6 +53,8 @@ export interface ServerToInspect {
   readonly upstreamModelAssumed: boolean;
   /** The bearer token. Empty: none. */
   readonly upstreamKey: string;
+  /** The id of the published model whose upstream key is sent instead. Only the runner opens it. */
+  readonly upstreamKeyOf?: string;
 }
 
 export interface Inspection {

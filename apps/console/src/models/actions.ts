@@ -16,6 +16,9 @@ import { asUser } from '../session/current.ts';
 export const checkModel = async (input: CheckModelInput): Promise<Result<ModelCheck>> =>
   asUser((actor) => services().control.checkModel(actor, input));
 
+export const checkChange = async (input: ChangeModelInput): Promise<Result<ModelCheck | null>> =>
+  asUser((actor) => services().control.checkChange(actor, input));
+
 export const publishModel = async (input: PublishModelInput): Promise<Result<ModelChange>> =>
   asUser((actor) => services().control.publishModel(actor, input));
 

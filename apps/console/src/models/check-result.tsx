@@ -1,23 +1,30 @@
-import type { ModelCheck } from '@tidegate/control';
+import type { ControlRefusal, ModelCheck } from '@tidegate/control';
 import { Note } from '../ui/page.tsx';
 
 interface CheckResultProps {
   /** Null: nothing has been checked, or not what is typed now. */
   readonly check: ModelCheck | null;
-  /** Whether the model may be published although calls cannot work now. */
-  readonly mayOverrule: boolean;
+  /** What may be done although calls cannot work now. Null: nothing is to be done yet. */
+  readonly anyway: 'publish' | 'save' | null;
 }
 
+/** Whether a check was refused for no fault in what was typed, so that it may be overruled. */
+export const isUncheckable = (refusal: ControlRefusal | null): boolean =>
+  refusal?.code === 'unavailable' || refusal?.code === 'limit_reached';
+
+/** What a check found, as sentences. */
+export const sentencesOf = ({ told }: ModelCheck): string => told.map(({ text }) => text).join(' ');
+
 /** What a check of servers found. Screen readers are told of it. */
-export function CheckResult({ check, mayOverrule }: CheckResultProps) {
+export function CheckResult({ check, anyway }: CheckResultProps) {
   return (
     <div role="status">
       {check?.ok === true ? <Told check={check} className="mt-3 text-sm leading-6 text-muted" /> : null}
       {check?.ok === false ? (
         <Note kind="warning" className="mt-3">
           <Told check={check} />
-          {mayOverrule ? (
-            <p className="mt-1">You may publish it anyway. It runs when its servers can be called.</p>
+          {anyway ? (
+            <p className="mt-1">You may {anyway} it anyway. It runs when its servers can be called.</p>
           ) : null}
         </Note>
       ) : null}

@@ -1,14 +1,15 @@
 'use client';
 
 import { Button, Checkbox, Modal, toast } from '@heroui/react';
-import type { ChangeModelInput, ModelDetail, ModelSettings } from '@tidegate/control';
+import type { ChangeModelInput, ModelCheck, ModelDetail, ModelSettings } from '@tidegate/control';
 import { type FormEvent, useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { Dialog } from '../ui/dialogs.tsx';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
-import { changeModel } from './actions.ts';
+import { changeModel, checkChange } from './actions.ts';
 import { changesOf } from './changes.ts';
+import { CheckResult, isUncheckable, sentencesOf } from './check-result.tsx';
 
 const FIELDS = [
   ...['urls', 'contextTokens', 'upstreamModel', 'upstreamKey', 'healthPath'],
@@ -26,6 +27,9 @@ interface EditModelProps {
 export function EditModel({ org, model, settings, onClose }: EditModelProps) {
   const { act, pending, refusal } = useAct();
   const [dropsKey, setDropsKey] = useState(false);
+  /** What a check found that speaks against the change as it is typed now. */
+  const [doubt, setDoubt] = useState<ModelCheck | null>(null);
+  const overrule = doubt !== null || isUncheckable(refusal);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -33,16 +37,19 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
     const changes = changesOf({ model, settings, typed, dropsKey });
     if (Object.keys(changes).length === 0) return onClose();
     const input: ChangeModelInput = { org, name: model.name, ...changes };
+    const found = overrule ? null : await act(() => checkChange(input));
+    if (found === undefined) return;
+    if (found && !found.ok) return setDoubt(found);
     const changed = await act(() => changeModel(input));
     if (!changed) return;
-    if (changed.runnerTold) toast.success('The model is changed.');
+    if (changed.runnerTold) toast.success(`The model is changed.${found ? ` ${sentencesOf(found)}` : ''}`);
     else toast.warning('The change is kept. It takes effect when the runner is back.');
     onClose();
   };
   return (
     <Dialog isOpen onClose={onClose} title={`Edit “${model.name}”`}>
       <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
-        <Modal.Body className="space-y-5">
+        <Modal.Body className="space-y-5" onChange={() => setDoubt(null)}>
           <p className="text-[0.8125rem] leading-5 text-muted">
             Its name, its keys and its usage stay. Requests in flight end as they began.
             {settings.urls ? '' : ' A running process takes over the changes with its next start.'}
@@ -107,13 +114,14 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
                 : 'Answers once the model is ready.'
             }
           />
+          <CheckResult check={doubt} anyway="save" />
         </Modal.Body>
         <Modal.Footer>
           <Button variant="tertiary" onPress={onClose}>
             Cancel
           </Button>
           <Button type="submit" isPending={pending}>
-            Save
+            {overrule ? 'Save anyway' : 'Save'}
           </Button>
         </Modal.Footer>
       </Form>

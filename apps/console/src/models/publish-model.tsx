@@ -8,7 +8,7 @@ import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { checkModel, publishModel } from './actions.ts';
-import { CheckResult } from './check-result.tsx';
+import { CheckResult, isUncheckable, sentencesOf } from './check-result.tsx';
 import { checkOf, connectionOf, filledIn, inputOf, NOTHING_YET, type Publication } from './publication.ts';
 
 const FIELDS = ['name', 'kind', 'contextTokens', 'urls', 'upstreamModel', 'upstreamKey'];
@@ -49,7 +49,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
     if (found && !found.ok) return setChecked({ found, before: true });
     const published = await publishing.act(() => publishModel(inputOf(org, typed)));
     if (!published) return;
-    const reached = found ? ` ${found.told.map(({ text }) => text).join(' ')}` : '';
+    const reached = found ? ` ${sentencesOf(found)}` : '';
     if (published.runnerTold) toast.success(`“${published.name}” is published.${reached}`);
     else
       toast.warning(
@@ -57,8 +57,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
       );
     onClose();
   };
-  const uncheckable = ['unavailable', 'limit_reached'].includes(publishing.refusal?.code ?? '');
-  const overrule = checked?.before === true || uncheckable;
+  const overrule = checked?.before === true || isUncheckable(publishing.refusal);
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     testing.clear();
@@ -92,7 +91,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
             <Button variant="secondary" size="sm" onPress={test} isPending={testing.pending}>
               Test the connection
             </Button>
-            <CheckResult check={checked?.found ?? null} mayOverrule={checked?.before === true} />
+            <CheckResult check={checked?.found ?? null} anyway={checked?.before ? 'publish' : null} />
           </div>
           {models.length > 1 && served ? (
             <Choice

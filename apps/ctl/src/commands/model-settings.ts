@@ -1,9 +1,16 @@
-import type { ChangeModelInput, Control, ModelChange, PublishModelInput } from '@tidegate/control';
+import type {
+  ChangeModelInput,
+  Control,
+  ModelChange,
+  ModelCheck,
+  PublishModelInput,
+  Result,
+} from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { one } from './model-text.ts';
 import { flagsOf, secretOf } from './secret.ts';
-import { given, list, type Org, operation, verb, whole, yesNo } from './verb.ts';
+import { given, list, verb, whole, yesNo } from './verb.ts';
 
 const warning = (model: ModelChange): string | undefined =>
   model.runnerTold
@@ -105,24 +112,27 @@ const publishInput = (
   }),
 });
 
-/**
- * Says on stderr what the servers of a model that is to be published answer. It is published either
- * way: its servers may come later.
- */
-async function tellFound(
-  { io }: Context,
+/** Asks the servers of a model that is to be published. Null: it is not at URLs. */
+async function checkPublished(
   control: Control,
   { org, urls, name, upstreamModel, upstreamKey, contextTokens, pool }: PublishModelInput,
-): Promise<void> {
-  if (urls === undefined) return;
+): Promise<Result<ModelCheck | null>> {
+  if (urls === undefined) return { ok: true, value: null };
   const asked = given({ org, name, upstreamModel, upstreamKey, contextTokens, pool });
-  const found = await control.checkModel(OPERATOR, { urls, ...asked });
+  return control.checkModel(OPERATOR, { urls, ...asked });
+}
+
+/**
+ * Says on stderr what the servers of a model answered. It is published or changed either way: its
+ * servers may come later.
+ */
+function tellFound({ io }: Context, found: Result<ModelCheck | null>): void {
   if (!found.ok) {
-    // Publishing says what is wrong with the input.
+    // Publishing and changing say what is wrong with the input.
     if (found.refusal.code === 'unavailable') io.err(`Warning: ${found.refusal.message}\n`);
     return;
   }
-  for (const { url, problem, text } of found.value.told)
+  for (const { url, problem, text } of found.value?.told ?? [])
     io.err(`${problem ? 'Warning: ' : ''}${url}: ${text}\n`);
 }
 
@@ -137,7 +147,11 @@ const changeFlags = publishFlags
 /** An empty text takes a setting away. */
 const orNone = (value: string | undefined): string | null | undefined => (value === '' ? null : value);
 
-const changeInput = (org: string | undefined, flags: ChangeFlags): ChangeModelInput => ({
+const changeInput = (
+  org: string | undefined,
+  flags: ChangeFlags,
+  upstreamKey: string | undefined,
+): ChangeModelInput => ({
   name: flags.name,
   ...given({
     org,
@@ -149,7 +163,7 @@ const changeInput = (org: string | undefined, flags: ChangeFlags): ChangeModelIn
     healthPath: orNone(flags.healthPath),
     startTimeoutS: flags.startTimeout,
     upstreamModel: orNone(flags.upstreamModel),
-    upstreamKey: orNone(flags.upstreamKey),
+    upstreamKey: orNone(upstreamKey),
     sleepAfterS: flags.sleepAfter,
     pool: flags.pool,
     cost: flags.cost,
@@ -162,20 +176,24 @@ export function addPublish(noun: Command, context: Context): void {
     const upstreamKey = await secretOf(context, upstreamKeyFlag, flags.upstreamKey, flags.upstreamKeyStdin);
     const input = publishInput(org, flags, upstreamKey);
     await show(context, { json, human: one, warning }, async (control) => {
-      await tellFound(context, control, input);
+      tellFound(context, await checkPublished(control, input));
       return control.publishModel(OPERATOR, input);
     });
   });
 }
 
 export function addSet(noun: Command, context: Context): void {
-  operation(noun, context, {
-    name: 'set',
-    help: 'change settings of a published model; what is not given stays, and "" takes a setting away',
-    flags: changeFlags,
-    run: (control, { org, ...flags }: Org & ChangeFlags) =>
-      control.changeModel(OPERATOR, changeInput(org, flags)),
-    human: one,
-    warning,
+  const help = 'change settings of a published model; what is not given stays, and "" takes a setting away';
+  verb<ChangeFlags>(noun, 'set', help, changeFlags, async ({ org, json, ...flags }) => {
+    // An empty one, which takes the key away, is no secret.
+    const upstreamKey =
+      flags.upstreamKey === '' && !flags.upstreamKeyStdin
+        ? ''
+        : await secretOf(context, upstreamKeyFlag, flags.upstreamKey, flags.upstreamKeyStdin);
+    const input = changeInput(org, flags, upstreamKey);
+    await show(context, { json, human: one, warning }, async (control) => {
+      tellFound(context, await control.checkChange(OPERATOR, input));
+      return control.changeModel(OPERATOR, input);
+    });
   });
 }

@@ -37,14 +37,14 @@ export interface PersistedCondition {
   readonly atMs: number;
 }
 
+/** Why a model cannot be called, for users. */
+export const KEY_DOES_NOT_OPEN = 'Its upstream key does not open: it was sealed under another secret key.';
+
 export function specOf(row: ModelRow, secretKeys: readonly Uint8Array[]): ModelSpec {
   const upstreamKey = row.upstreamKey ? open(secretKeys, row.upstreamKey) : '';
   const driver: DriverSettings =
     upstreamKey === null
-      ? {
-          driver: 'unusable',
-          reason: 'Its upstream key does not open: it was sealed under another secret key.',
-        }
+      ? { driver: 'unusable', reason: KEY_DOES_NOT_OPEN }
       : parseSettings(row.driver, row.settings);
   return {
     modelId: row.id,

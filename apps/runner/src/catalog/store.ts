@@ -1,4 +1,4 @@
-import type { Condition } from '@tidegate/contracts';
+import { type Condition, open } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Lead } from '../lead/lead.ts';
 import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
@@ -34,6 +34,11 @@ export interface ModelStore {
   some(modelIds: readonly string[]): Promise<StoredModel[]>;
   /** Null: the model is unknown, deleted or of another pool. */
   one(modelId: string): Promise<StoredModel | null>;
+  /**
+   * Opens a model's upstream key, whatever its pool: it may be about to move. Empty: it has none.
+   * Null: it does not open. Undefined: the model is unknown or deleted.
+   */
+  upstreamKey(modelId: string): Promise<string | null | undefined>;
   writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
   /** The oldest workloads that deleted models left behind. */
   leftWorkloads(): Promise<LeftWorkload[]>;
@@ -74,6 +79,11 @@ export function postgresStore(
     one: async (modelId) => {
       const row = await db.model.findFirst({ where: { id: modelId, pool, deletedAt: null } });
       return row && stored(row);
+    },
+    upstreamKey: async (modelId) => {
+      const select = { upstreamKey: true };
+      const row = await db.model.findFirst({ where: { id: modelId, deletedAt: null }, select });
+      return row?.upstreamKey ? open(secretKeys, row.upstreamKey) : row ? '' : undefined;
     },
     writeCondition: (modelId, { condition, reason, atMs }) =>
       lead.writeCondition({ modelId, condition, reason: reason || null, at: new Date(atMs) }),

@@ -42,12 +42,14 @@ export type DriverReport =
    * No replica is left, but whoever keeps the model running is bringing them back. This is the
    * driver's last report until the next launch, which waits for them.
    */
-  | { readonly type: 'restarting' };
+  | { readonly type: 'restarting' }
+  /** `find` has found that the model is off. This is the driver's last report until a launch. */
+  | { readonly type: 'off' };
 
 /**
  * What exists of a model before this runner launches anything. `process`: a process or workload
  * that runs. `pending`: a workload that is switched on and has no replica yet. `unknown`: a
- * workload that cannot be looked at. `remains`: what is left of a process that has ended or was
+ * workload that could not be looked at in time. `remains`: what is left of a process that has ended or was
  * told to end; it must be halted before a launch. `remote`: a server that someone else runs.
  * `nothing`: none of these.
  */
@@ -55,14 +57,22 @@ export type LeftBehind = 'process' | 'pending' | 'unknown' | 'remains' | 'remote
 
 /** Starts, watches and ends one model. */
 export interface Driver {
-  /** What an earlier runner left behind. */
-  leftBehind(): Promise<LeftBehind>;
+  /**
+   * What an earlier runner left behind. Answers within about this time, whatever becomes of what it
+   * asks: gateways wait for it.
+   */
+  leftBehind(withinMs: number): Promise<LeftBehind>;
   /**
    * Starts the model, or starts looking for it, and reports on it. `resumed`: the model was running
    * under an earlier runner. Then `launch` reports it as up before it returns, and keeps it up
    * until a probe says otherwise.
    */
   launch(resumed: boolean): void;
+  /**
+   * Reports on a model of which it is unknown whether it runs, as `launch` does, but never starts
+   * it: nobody knows whether it may run. Absent: `leftBehind` always knows.
+   */
+  find?(): void;
   /**
    * Ends the model and everything it started, in bounded time. Nothing is reported after this is
    * called. Rejects when something is left.

@@ -25,6 +25,10 @@ const models = fc.array(
     /** Whether an owner has stopped it. */
     stopped: fc.boolean(),
     turnsToLook: fc.nat(4),
+    /** Whether it is found out too late for the takeover. */
+    late: fc.boolean(),
+    /** Whether Postgres has it as running, as far as it wakes on request. */
+    seenRunning: fc.boolean(),
     failedEnds: fc.nat(3),
   }),
   { minLength: 2, maxLength: 5 },
@@ -35,6 +39,8 @@ type Shape = typeof models extends fc.Arbitrary<readonly (infer T)[]> ? T : neve
 class Machine {
   /** Costs of what runs, by model. */
   readonly #running = new Map<string, number>();
+  /** How long each look for what runs may have taken. */
+  readonly looked: number[] = [];
   /** The most that ran at the same time. */
   most = 0;
 
@@ -63,11 +69,13 @@ class FakeDriver implements Driver {
   constructor(
     readonly machine: Machine,
     readonly spec: ModelSpec,
-    readonly shape: { readonly turnsToLook: number; failedEnds: number },
+    readonly shape: Pick<Shape, 'turnsToLook' | 'late' | 'failedEnds'> & { readonly complains?: boolean },
     readonly report: (report: DriverReport) => void,
   ) {}
 
-  async leftBehind(): Promise<LeftBehind> {
+  async leftBehind(withinMs: number): Promise<LeftBehind> {
+    this.machine.looked.push(withinMs);
+    if (this.shape.late) return 'unknown';
     for (let i = 0; i < this.shape.turnsToLook; i++) await turn();
     return this.machine.runs(this.spec.modelId) ? 'process' : 'nothing';
   }
@@ -75,6 +83,13 @@ class FakeDriver implements Driver {
   launch(): void {
     this.machine.run(this.spec.modelId, this.spec.cost);
     this.report({ type: 'up', replicas: [{ id: '1', baseUrl: 'http://127.0.0.1:1/v1' }] });
+  }
+
+  async find(): Promise<void> {
+    if (this.shape.complains) this.report({ type: 'down', reason: 'No answer.', watching: true });
+    for (let i = 0; i < this.shape.turnsToLook; i++) await turn();
+    if (this.machine.runs(this.spec.modelId)) this.launch();
+    else this.report({ type: 'off' });
   }
 
   async halt(): Promise<void> {
@@ -116,7 +131,14 @@ const specOf = ({ cost, mode }: Shape, i: number): ModelSpec => ({
 });
 
 /** A fleet of models of which some run already, and what was asked for them. */
-function fleetOf(shapes: readonly Shape[], clearStrays = async () => {}) {
+function fleetOf(
+  shapes: readonly Shape[],
+  {
+    clearStrays = async () => {},
+    endWorkload = async () => {},
+    leftBehind = 0,
+  }: { clearStrays?: () => Promise<void>; endWorkload?: () => Promise<void>; leftBehind?: number } = {},
+) {
   const machine = new Machine();
   const rows = new Map(shapes.map((shape, i) => [`mdl_${i}`, specOf(shape, i)]));
   const left = new Map(shapes.map((shape, i) => [`mdl_${i}`, { ...shape }]));
@@ -124,8 +146,10 @@ function fleetOf(shapes: readonly Shape[], clearStrays = async () => {}) {
   for (const [modelId, { runs, cost }] of left)
     if (runs && machine.used + cost <= CAPACITY) machine.run(modelId, cost);
   const stored = (spec: ModelSpec) => {
-    const idle: Condition = spec.mode === 'always_on' ? 'starting' : 'asleep';
-    const condition: Condition = left.get(spec.modelId)?.stopped ? 'stopped' : idle;
+    const { stopped = false, seenRunning = false } = left.get(spec.modelId) ?? {};
+    const asleep: Condition = seenRunning ? 'running' : 'asleep';
+    const idle: Condition = spec.mode === 'always_on' ? 'starting' : asleep;
+    const condition: Condition = stopped ? 'stopped' : idle;
     return { spec, persisted: { condition, reason: '', atMs: 0 } };
   };
   let nowMs = 0;
@@ -139,10 +163,22 @@ function fleetOf(shapes: readonly Shape[], clearStrays = async () => {}) {
       some: async (ids) => ids.flatMap((id) => rows.get(id) ?? []).map(stored),
       one: async (id) => [rows.get(id)].flatMap((spec) => (spec ? [stored(spec)] : []))[0] ?? null,
       writeCondition: async () => {},
-      leftWorkloads: async () => [],
+      leftWorkloads: async () =>
+        Array.from({ length: leftBehind }, (_, i) => ({
+          modelId: `mdl_left${i}`,
+          settings: {},
+          taken: false,
+        })),
       forgetWorkload: async () => {},
     },
-    timings: { ...FLEET_TIMINGS, minimumStayMs: 0, backoffFactor: 0, rereadMs: NEVER_MS, idleCheckMs: 1 },
+    timings: {
+      ...FLEET_TIMINGS,
+      minimumStayMs: 0,
+      backoffFactor: 0,
+      rereadMs: NEVER_MS,
+      idleCheckMs: 1,
+      leaveWorkloadsMs: 10,
+    },
     nowMs: () => nowMs,
     logger,
     metrics: createRunnerMetrics(createMetrics('runner')),
@@ -151,7 +187,7 @@ function fleetOf(shapes: readonly Shape[], clearStrays = async () => {}) {
     gateways,
     createDriver: (spec, report) => new FakeDriver(machine, spec, left.get(spec.modelId) as Shape, report),
     clearStrays,
-    endWorkload: async () => {},
+    endWorkload,
   });
   const advance = () => {
     nowMs += 1_000;
@@ -173,9 +209,11 @@ const calls = fc.array(
   { maxLength: 12 },
 );
 
+const LARGE = { cost: CAPACITY, turnsToLook: 0, late: false, seenRunning: false, failedEnds: 0 } as const;
+
 describe('a takeover', () => {
   it('lets an always-on model wait for the room of one that is still being stopped', async () => {
-    const large = { cost: CAPACITY, mode: 'always_on', turnsToLook: 0, failedEnds: 0 } as const;
+    const large = { ...LARGE, mode: 'always_on' } as const;
     const { fleet, machine } = fleetOf([
       { ...large, runs: false, stopped: false },
       { ...large, runs: true, stopped: true },
@@ -189,12 +227,92 @@ describe('a takeover', () => {
     }
   });
 
+  it('does not start what is found to be off too late, while another one has the room', async () => {
+    const late = { ...LARGE, mode: 'always_on', late: true, runs: false, stopped: false } as const;
+    const busy = {
+      ...LARGE,
+      mode: 'wake_on_request',
+      seenRunning: true,
+      runs: true,
+      stopped: false,
+    } as const;
+    const { fleet, machine } = fleetOf([late, busy]);
+    try {
+      await fleet.start();
+      expect(fleet.conditions().sort()).toEqual(['running', 'starting']);
+      await eventually(() => machine.runs('mdl_0'));
+      expect(machine.most).toBeLessThanOrEqual(CAPACITY);
+    } finally {
+      await fleet.close(false);
+    }
+  });
+
+  it('leaves asleep what is found to be off too late, unless a request waits for it', async () => {
+    const late = { ...LARGE, mode: 'wake_on_request', late: true, seenRunning: true } as const;
+    const shapes = [0, 1].map(() => ({ ...late, cost: 1, runs: false, stopped: false, turnsToLook: 4 }));
+    const { fleet, machine } = fleetOf(shapes);
+    try {
+      await fleet.start();
+      expect(fleet.conditions()).toEqual(['starting', 'starting']);
+      expect(await fleet.wake('mdl_0', new AbortController().signal)).toMatchObject({ condition: 'running' });
+      await eventually(() => fleet.conditions().join() === 'running,asleep');
+      expect(machine.used).toBe(1);
+    } finally {
+      await fleet.close(false);
+    }
+  });
+
+  it.each([
+    ['', { turnsToLook: 9 }],
+    [', and its driver has said that it cannot find out', { turnsToLook: 9, complains: true }],
+  ])('finds what was unknown also when it is changed meanwhile%s', async (_and, shape) => {
+    const late = { ...LARGE, mode: 'always_on', late: true, runs: false, stopped: false } as const;
+    const busy = {
+      ...LARGE,
+      mode: 'wake_on_request',
+      seenRunning: true,
+      runs: true,
+      stopped: false,
+    } as const;
+    const { fleet, machine, rows } = fleetOf([{ ...late, ...shape }, busy]);
+    try {
+      await fleet.start();
+      rows.set('mdl_0', { ...(rows.get('mdl_0') as ModelSpec), version: 2 });
+      await fleet.refresh('mdl_0');
+      await eventually(() => machine.runs('mdl_0'));
+      expect(machine.most).toBeLessThanOrEqual(CAPACITY);
+    } finally {
+      await fleet.close(false);
+    }
+  });
+
+  it('looks for less time than is taken for a model that was just published', async () => {
+    const shape = { ...LARGE, mode: 'always_on', runs: false, stopped: false } as const;
+    const { fleet, rows, machine } = fleetOf([shape, shape]);
+    const second = rows.get('mdl_1') as ModelSpec;
+    rows.delete('mdl_1');
+    try {
+      await fleet.start();
+      rows.set('mdl_1', second);
+      await fleet.refresh('mdl_1');
+      expect(machine.looked).toEqual([FLEET_TIMINGS.takeoverLookMs, FLEET_TIMINGS.lookMs]);
+    } finally {
+      await fleet.close(false);
+    }
+  });
+
+  it('follows an end that does not wait for workloads that cannot be scaled down', async () => {
+    const { fleet } = fleetOf([], { endWorkload: () => new Promise(() => {}), leftBehind: 1 });
+    await fleet.start();
+    await fleet.close(false);
+  });
+
   it('does not wait for strays to end, but the end of the runner does', async () => {
     let end = () => {};
     const strays = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const { fleet } = fleetOf([], () => strays);
+    const { fleet } = fleetOf([], { clearStrays: () => strays });
     await fleet.start();
     let ended = false;
     const closed = fleet.close(false).then(() => {

@@ -1,12 +1,13 @@
 import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
+import { pause } from '../pause.ts';
 import { Room, type RoomUse } from '../room/room.ts';
 import { type ModelStatus, outcomeOf, type ReplicaCount, type Woken } from './model-status.ts';
 import { Supervisor, type SupervisorDeps } from './supervisor.ts';
 
 export interface FleetDeps extends Omit<SupervisorDeps, 'room'> {
-  readonly store: ModelStore;
+  readonly store: Omit<ModelStore, 'upstreamKey'>;
   /** Ends processes of models other than these. */
   readonly clearStrays: (processModels: ReadonlySet<string>) => Promise<void>;
   /** Scales down a workload that a deleted model left. Rejects when that cannot be done. */
@@ -35,8 +36,8 @@ export class Fleet {
    * one.
    */
   #reading: Promise<unknown> = Promise.resolve();
-  /** Deleted models that are being ended. */
-  readonly #removals = new Set<Promise<void>>();
+  /** Deleted models that are being ended, and whether they have a process on this machine. */
+  readonly #removals = new Map<Promise<void>, boolean>();
   /** The look for workloads that deleted models left, while it is under way. */
   #clearing: Promise<void> | null = null;
   /** The end of processes of other models. */
@@ -51,18 +52,18 @@ export class Fleet {
 
   /** Takes over all published models. Rejects when they cannot be read. */
   async start(): Promise<void> {
-    await this.#reread();
+    await this.#reread(this.#deps.timings.takeoverLookMs);
     if (this.#closed) return;
     const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
     // They may take long to end, and gateways wait for this runner.
     this.#strays = this.#deps
       .clearStrays(new Set(processes.map(([modelId]) => modelId)))
       .catch((err) => this.#logger.error({ err }, 'stray processes could not be ended'));
-    const { idleCheckMs, rereadMs } = this.#deps.timings;
+    const { idleCheckMs, rereadMs, lookMs } = this.#deps.timings;
     this.#timers.push(
       setInterval(() => this.#lookAtIdleModels(), idleCheckMs),
       setInterval(() => {
-        this.#reread().catch((err) => this.#logger.warn({ err }, 'the models could not be read again'));
+        this.#reread(lookMs).catch((err) => this.#logger.warn({ err }, 'the models could not be read again'));
       }, rereadMs),
     );
   }
@@ -125,7 +126,7 @@ export class Fleet {
   async refresh(modelId: string): Promise<Refreshed> {
     const revision = await this.#inOrder(async () => {
       const stored = await this.#deps.store.one(modelId);
-      if (stored) await this.#apply([stored]);
+      if (stored) await this.#apply([stored], this.#deps.timings.lookMs);
       else this.#remove(modelId);
       return this.#deps.catalog.revision;
     });
@@ -145,7 +146,13 @@ export class Fleet {
     const releases = [...this.#supervisors.values(), ...this.#starting].map((supervisor) =>
       supervisor.release(stopProcesses),
     );
-    await Promise.all([...releases, ...this.#removals, this.#clearing, this.#strays]);
+    const processes = [...this.#removals].flatMap(([removal, isProcess]) => (isProcess ? [removal] : []));
+    // The next runner waits for the lead. It scales down what this one has not.
+    const workloads = Promise.race([
+      Promise.all([...this.#removals.keys(), this.#clearing]),
+      pause(this.#deps.timings.leaveWorkloadsMs, new AbortController().signal),
+    ]);
+    await Promise.all([...releases, ...processes, workloads, this.#strays]);
   }
 
   get #closed(): boolean {
@@ -153,7 +160,7 @@ export class Fleet {
   }
 
   /** Reads only new and changed models whole. */
-  #reread(): Promise<void> {
+  #reread(lookMs: number): Promise<void> {
     return this.#inOrder(async () => {
       const { store } = this.#deps;
       const [versions, capacity] = await Promise.all([store.versions(), store.capacity()]);
@@ -162,7 +169,7 @@ export class Fleet {
         ([modelId, version]) => this.#supervisors.get(modelId)?.version !== version,
       );
       const stored = changed.length > 0 ? await store.some(changed.map(([modelId]) => modelId)) : [];
-      await this.#apply(stored);
+      await this.#apply(stored, lookMs);
       for (const modelId of [...this.#supervisors.keys()]) if (!versions.has(modelId)) this.#remove(modelId);
       this.#clearing ??= this.#clearWorkloads().finally(() => {
         this.#clearing = null;
@@ -176,7 +183,7 @@ export class Fleet {
    */
   async #clearWorkloads(): Promise<void> {
     const { store, endWorkload } = this.#deps;
-    await Promise.all(this.#removals);
+    await Promise.all(this.#removals.keys());
     const left = await store.leftWorkloads().catch(() => []);
     for (const { modelId, settings, taken } of left) {
       if (this.#closed) return;
@@ -198,7 +205,7 @@ export class Fleet {
   /**
    * Takes over new and changed models. Nothing starts before all that still run have their room.
    */
-  async #apply(stored: readonly StoredModel[]): Promise<void> {
+  async #apply(stored: readonly StoredModel[], lookMs: number): Promise<void> {
     if (this.#closed) return;
     for (const { spec } of stored) this.#supervisors.get(spec.modelId)?.change(spec);
     const added = stored
@@ -209,7 +216,7 @@ export class Fleet {
       }));
     for (const { supervisor } of added) this.#starting.add(supervisor);
     const found = await Promise.all(
-      added.map(async (one) => ({ ...one, leftBehind: await one.supervisor.look() })),
+      added.map(async (one) => ({ ...one, leftBehind: await one.supervisor.look(lookMs) })),
     ).finally(() => {
       for (const { supervisor } of added) this.#starting.delete(supervisor);
     });
@@ -233,7 +240,7 @@ export class Fleet {
     const removal = supervisor
       .remove(this.#ending.signal, isTaken)
       .finally(() => this.#removals.delete(removal));
-    this.#removals.add(removal);
+    this.#removals.set(removal, supervisor.isProcess);
   }
 
   /** Whether another model has a deleted model's workload by now. Unknown counts as taken. */

@@ -13,6 +13,8 @@ export class ModelDriver {
   readonly #report: (report: DriverReport) => void;
   #driver: Driver;
   #isLaunched = false;
+  /** Nobody knows yet whether the model runs. */
+  #isFinding = false;
   /** As changed last. */
   #spec: ModelSpec;
   /** Of what is launched. */
@@ -56,8 +58,15 @@ export class ModelDriver {
     return this.#driver.down?.() ?? [];
   }
 
-  leftBehind(): Promise<LeftBehind> {
-    return this.#driver.leftBehind();
+  leftBehind(withinMs: number): Promise<LeftBehind> {
+    return this.#driver.leftBehind(withinMs);
+  }
+
+  /** Looks for what may run or not, and starts nothing. */
+  find(): void {
+    this.#isLaunched = true;
+    this.#isFinding = true;
+    this.#begin();
   }
 
   /** Takes over what already runs. */
@@ -70,6 +79,7 @@ export class ModelDriver {
   launch(): void {
     this.#replicas = [];
     this.#settings = this.#spec;
+    this.#isFinding = false;
     this.#replace();
   }
 
@@ -87,6 +97,7 @@ export class ModelDriver {
 
   halt(): Promise<void> {
     this.#isLaunched = false;
+    this.#isFinding = false;
     return this.#driver.halt();
   }
 
@@ -107,13 +118,20 @@ export class ModelDriver {
     this.#driver.release();
     this.#driver = this.#createDriver(this.#spec);
     this.#isLaunched = true;
-    this.#driver.launch(false);
+    this.#begin();
+  }
+
+  #begin(): void {
+    if (this.#isFinding && this.#driver.find) this.#driver.find();
+    else this.#driver.launch(false);
   }
 
   #createDriver(spec: ModelSpec): Driver {
     const driver = this.#create(spec, (report) => {
       if (driver !== this.#driver) return;
       if (!this.#isProcess) this.#settings = spec;
+      if (report.type !== 'down') this.#isFinding = false;
+      if (report.type === 'off') this.#isLaunched = false;
       this.#replicas = report.type === 'up' ? report.replicas : [];
       if (report.type === 'up') this.#total = report.total ?? report.replicas.length;
       this.#report(report);

@@ -125,7 +125,7 @@ describe('a model that cannot be ended', () => {
   it('is told again to end, with a log line each time, and starts only once it has ended', async () => {
     const driver = new Stuck(3);
     const { supervisor, lines } = supervise(driver);
-    supervisor.begin({ condition: 'running', reason: '', atMs: 0 }, await supervisor.look());
+    supervisor.begin({ condition: 'running', reason: '', atMs: 0 }, await supervisor.look(0));
     supervisor.dispatch({ type: 'stop' });
     supervisor.dispatch({ type: 'start' });
     expect(supervisor.condition).toBe('starting');
@@ -138,7 +138,7 @@ describe('a model that cannot be ended', () => {
   it("does not delay its runner's shutdown, and is left alone after it", async () => {
     const driver = new Stuck(Number.POSITIVE_INFINITY);
     const { supervisor } = supervise(driver);
-    supervisor.begin({ condition: 'running', reason: '', atMs: 0 }, await supervisor.look());
+    supervisor.begin({ condition: 'running', reason: '', atMs: 0 }, await supervisor.look(0));
     supervisor.dispatch({ type: 'stop' });
     await eventually(() => driver.did.length > 2);
     await supervisor.release(true);
@@ -156,7 +156,7 @@ describe('a deleted model that cannot be ended', () => {
     const room = fullRoom();
     const idle = new Neighbour('mdl_2', 1, true);
     const { supervisor, lines } = supervise(driver, waking, room);
-    supervisor.begin({ condition: 'asleep', reason: '', atMs: 0 }, await supervisor.look());
+    supervisor.begin({ condition: 'asleep', reason: '', atMs: 0 }, await supervisor.look(0));
     supervisor.dispatch({ type: 'start' });
     room.ask(idle, 0);
     const ending = new AbortController();

@@ -115,9 +115,12 @@ export class Supervisor {
     return total > 1 ? { up: replicas.length, total, down } : null;
   }
 
-  /** Looks for what still runs, which has its room already. Call it once, first. */
-  async look(): Promise<LeftBehind> {
-    const found = await this.#driver.leftBehind();
+  /**
+   * Looks for what still runs, which has its room already. What is unknown may run, so it has its
+   * room, too. Call it once, first.
+   */
+  async look(withinMs: number): Promise<LeftBehind> {
+    const found = await this.#driver.leftBehind(withinMs);
     if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#tenancy.hold();
     return found;
   }
@@ -136,7 +139,8 @@ export class Supervisor {
       this.#driver.resume();
     }
     this.#announce();
-    for (const effect of effects) this.#effects.run(effect);
+    if (found === 'unknown' && state.phase === 'launching') this.#driver.find();
+    else for (const effect of effects) this.#effects.run(effect);
   }
 
   /**
@@ -248,8 +252,20 @@ export class Supervisor {
       this.dispatch(report);
       return;
     }
+    if (report.type === 'off') {
+      this.#beOff();
+      return;
+    }
     if (this.#state.phase === 'running') this.#announce();
     else this.dispatch({ type: 'up' });
+  }
+
+  /** It was not running, so the room that it was given in case it ran is not its own. */
+  #beOff(): void {
+    this.#tenancy.release();
+    if (this.#state.phase !== 'launching') this.dispatch({ type: 'restarting' });
+    else if (this.#spec.mode === 'always_on' || this.#waiters.size > 0) this.#tenancy.ask();
+    else this.dispatch({ type: 'unwanted' });
   }
 
   #announce(): void {

@@ -8,6 +8,15 @@ export interface FleetTimings {
   readonly steadyMs: number;
   /** Multiplies every backoff. 1 except in tests. */
   readonly backoffFactor: number;
+  /**
+   * How long a takeover waits for what can say what still runs, such as Kubernetes. No gateway is
+   * answered in this time.
+   */
+  readonly takeoverLookMs: number;
+  /** The same for a model that was just published. Only those who change models wait. */
+  readonly lookMs: number;
+  /** How long the end of a runner waits for deleted models' workloads that are being scaled down. */
+  readonly leaveWorkloadsMs: number;
   /** Between two checks for idle models. */
   readonly idleCheckMs: number;
   /** How long gateways have to let go of a model that falls asleep. */
@@ -30,6 +39,9 @@ export const FLEET_TIMINGS: FleetTimings = {
   drivers: DRIVER_TIMINGS,
   steadyMs: 60_000,
   backoffFactor: 1,
+  takeoverLookMs: 500,
+  lookMs: 5_000,
+  leaveWorkloadsMs: 2_000,
   idleCheckMs: 1_000,
   drainMs: 5_000,
   absentGraceMs: 15_000,

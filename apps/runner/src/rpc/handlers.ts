@@ -15,15 +15,14 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { ModelStatus } from '../fleet/model-status.ts';
 import { Feed } from '../watch/feed.ts';
 import type { Gateways } from '../watch/gateways.ts';
-import { inspectHandler } from './inspect.ts';
+import { type InspectOptions, inspectHandler } from './inspect.ts';
 import { requestIdOf, traceWake } from './wakes.ts';
 
 export interface HandlersOptions {
   readonly fleet: Fleet;
   readonly catalog: CatalogSource;
   readonly gateways: Gateways;
-  /** How long a checked server may take for an answer. */
-  readonly checkTimeoutMs: number;
+  readonly inspection: InspectOptions;
   readonly logger: Logger;
   /** Null: off. */
   readonly tracing: Tracing | null;
@@ -49,7 +48,7 @@ export function createHandlers({
   fleet,
   catalog,
   gateways,
-  checkTimeoutMs,
+  inspection,
   logger,
   tracing,
   checkWorkload,
@@ -90,7 +89,7 @@ export function createHandlers({
         .map(([modelId, inFlight]) => ({ modelId, inFlight }));
       callback(null, { models, replicas: fleet.replicas(orgId) });
     },
-    Inspect: inspectHandler(checkTimeoutMs),
+    Inspect: inspectHandler(inspection),
     Watch: watchHandler(gateways, catalog),
   };
 }

@@ -46,6 +46,8 @@ export class FakeKubernetes {
   meanwhile: (() => void) | null = null;
   /** Plays the controllers: called after a count was set. */
   onScale: (path: string, replicas: number) => void = () => {};
+  /** Calls are answered when this is over. */
+  #silence: Promise<void> = Promise.resolve();
   readonly #workloads = new Map<string, { replicas: number; observed: number; version: number }>();
   readonly #slices = new Map<string, Json>();
   #history: { version: number; service: string; type: string; object: Json }[] = [];
@@ -66,6 +68,15 @@ export class FakeKubernetes {
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Takes calls and does not answer them until the returned function is called. */
+  fallSilent(): () => void {
+    let end = () => {};
+    this.#silence = new Promise((resolve) => {
+      end = resolve;
+    });
+    return end;
   }
 
   /** Writes a kubeconfig with the current token. Returns its path. */
@@ -196,6 +207,7 @@ export class FakeKubernetes {
       body: text ? JSON.parse(text) : null,
     };
     this.asked.push(asked);
+    await this.#silence;
     const failing = this.failures.findIndex(({ match }) => match === `${verb} ${resource}`);
     if (failing >= 0) {
       const [{ status, message } = { status: 500, message: '' }] = this.failures.splice(failing, 1);

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
-import type { ControlDeps, Inspection } from '../deps.ts';
+import type { ControlDeps, Inspection, ServerToInspect } from '../deps.ts';
 import { publishedNameOf } from '../discovery/name.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
@@ -31,7 +31,7 @@ export interface ServedModelView {
 }
 
 export interface ModelCheck {
-  /** Whether nothing speaks against publishing. */
+  /** Whether nothing speaks against publishing, or against the change. */
   readonly ok: boolean;
   /** One sentence or more for each server, for users. */
   readonly told: readonly { readonly url: string; readonly problem: boolean; readonly text: string }[];
@@ -40,7 +40,7 @@ export interface ModelCheck {
 }
 
 const WINDOW_MS = 60_000;
-/** The most checks of an organization in a minute. Publishing itself tells no less, but slower. */
+/** The most checks of an organization in a minute. Publishing and changing tell no less, but slower. */
 const MOST_A_MINUTE = 20;
 
 /**
@@ -60,19 +60,39 @@ export async function checkModel(
   if (!org.ok) return org;
   const pool = poolFor(deps, actor, parsed.value.pool);
   if (!pool.ok) return pool;
-  // An operator can reach the servers anyway.
-  const allowed = actor.kind === 'operator' ? ok(null) : await countCheck(deps, actor, org.value.id, urls);
-  if (!allowed.ok) return allowed;
   const upstreamModelAssumed = parsed.value.upstreamModel === undefined;
   const asked = { upstreamModel, upstreamModelAssumed, upstreamKey };
+  return askServers(deps, actor, { orgId: org.value.id, pool: pool.value, urls, asked, contextTokens });
+}
+
+/** What to ask of which servers. */
+interface Question {
+  readonly orgId: string;
+  /** Whose runner asks. */
+  readonly pool: string;
+  readonly urls: readonly string[];
+  readonly asked: Omit<ServerToInspect, 'baseUrl'>;
+  readonly contextTokens: number | undefined;
+  /** The name of the published model that they are for. Absent: it is not published yet. */
+  readonly model?: string;
+}
+
+/** Asks the servers, if the organization has not had too many asked. */
+export async function askServers(
+  deps: ControlDeps,
+  actor: Actor,
+  question: Question,
+): Promise<Result<ModelCheck>> {
+  const { pool, urls, asked, contextTokens } = question;
+  // An operator can reach the servers anyway.
+  const allowed = actor.kind === 'operator' ? ok(null) : await countCheck(deps, actor, question);
+  if (!allowed.ok) return allowed;
   try {
     const inspections = await Promise.all(
-      urls.map((baseUrl) => deps.runner.inspect({ baseUrl, ...asked }, pool.value)),
+      urls.map((baseUrl) => deps.runner.inspect({ baseUrl, ...asked }, pool)),
     );
-    const told = urls.map((url, i) => ({
-      url,
-      ...describeCheck(inspections[i] as Inspection, { upstreamModel, contextTokens }),
-    }));
+    const wanted = { upstreamModel: asked.upstreamModel, contextTokens };
+    const told = urls.map((url, i) => ({ url, ...describeCheck(inspections[i] as Inspection, wanted) }));
     return ok({ ok: told.every(({ problem }) => !problem), told, models: commonModels(inspections) });
   } catch (error) {
     return refuse('unavailable', `No server was checked: ${unreached('runner', error, actor)}.`);
@@ -83,8 +103,7 @@ export async function checkModel(
 async function countCheck(
   deps: ControlDeps,
   actor: Actor,
-  orgId: string,
-  urls: readonly string[],
+  { orgId, urls, model }: Question,
 ): Promise<Result<null>> {
   const now = deps.now();
   return deps.db.$transaction(async (tx): Promise<Result<null>> => {
@@ -93,8 +112,9 @@ async function countCheck(
     const recent = await tx.auditEvent.count({ where: { orgId, action: 'model.check', at: { gt: since } } });
     if (recent >= MOST_A_MINUTE)
       return refuse('limit_reached', `At most ${MOST_A_MINUTE} tests of servers a minute: wait a moment.`);
-    const details = originOf({ driver: 'external', settings: { urls: [...urls] } });
-    await audit(tx, actor, now, [{ orgId, action: 'model.check', target: orgId, details: { ...details } }]);
+    const origins = originOf({ driver: 'external', settings: { urls: [...urls] } });
+    const details = { ...origins, ...(model === undefined ? {} : { model }) };
+    await audit(tx, actor, now, [{ orgId, action: 'model.check', target: orgId, details }]);
     return ok(null);
   });
 }

@@ -85,7 +85,7 @@ export class Connection {
 }
 
 /** The client takes 80 MB of memory, so only a runner that needs it loads it. */
-const client = () => import('@kubernetes/client-node');
+export const client = () => import('@kubernetes/client-node');
 
 async function load(access: ClusterAccess): Promise<KubeConfig> {
   const { KubeConfig } = await client();

@@ -564,7 +564,7 @@ describe('the count of replicas', () => {
     cluster.workload(DEPLOYMENT, 1);
     ready('127.0.0.1');
     const { driver, last } = driverOf({}, { alwaysOn: true });
-    await driver.leftBehind();
+    await driver.leftBehind(5_000);
     driver.launch(true);
     expect(upOf(last())).toBe('1 of 1');
     cluster.workload(DEPLOYMENT, 4);
@@ -586,19 +586,46 @@ describe('what is left behind', () => {
   ] as const)('may be %s', async (_name, count, addresses, expected) => {
     cluster.workload(DEPLOYMENT, count);
     ready(...addresses);
-    expect(await driverOf().driver.leftBehind()).toBe(expected);
+    expect(await driverOf().driver.leftBehind(5_000)).toBe(expected);
   });
 
   it('is unknown while Kubernetes does not say', async () => {
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
-    expect(await driverOf().driver.leftBehind()).toBe('unknown');
+    expect(await driverOf().driver.leftBehind(5_000)).toBe('unknown');
+  });
+
+  it('is unknown when Kubernetes does not answer in time', async () => {
+    const answer = cluster.fallSilent();
+    expect(await driverOf().driver.leftBehind(20)).toBe('unknown');
+    answer();
+  });
+
+  it('is found without being changed, when Kubernetes answers again', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    const answer = cluster.fallSilent();
+    const { driver, urls } = driverOf();
+    driver.find();
+    await eventually(() => cluster.asked.length > 0);
+    answer();
+    await eventually(() => urls()?.[0] === '127.0.0.1');
+    expect(cluster.asked.every(({ verb }) => verb !== 'update')).toBe(true);
+  });
+
+  it('may turn out to be off, which is reported, and not switched on', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
+    const { driver, last } = driverOf({}, { alwaysOn: true });
+    driver.find();
+    await eventually(() => last()?.type === 'off');
+    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });
 
   it('is up before the launch returns', async () => {
     cluster.workload(DEPLOYMENT, 1);
     ready('127.0.0.1');
     const { driver, urls } = driverOf();
-    await driver.leftBehind();
+    await driver.leftBehind(5_000);
     driver.launch(true);
     expect(urls()).toEqual(['127.0.0.1']);
   });

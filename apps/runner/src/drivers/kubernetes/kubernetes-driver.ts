@@ -9,8 +9,6 @@ import { replicasOf } from './slices.ts';
 
 const NOTHING = { replicas: [], count: 0 };
 const HALT_ATTEMPTS = 3;
-/** How long a takeover waits for Kubernetes to say what runs. */
-const LOOK_MS = 5_000;
 
 /**
  * Switches a Deployment or StatefulSet on and off by setting its replica count, and calls the ready
@@ -26,13 +24,22 @@ export class KubernetesDriver implements Driver {
     this.#options = options;
   }
 
-  async leftBehind(): Promise<LeftBehind> {
+  async leftBehind(withinMs: number): Promise<LeftBehind> {
+    const late = new AbortController();
+    const silence = pause(withinMs, late.signal).then(() => 'unknown' as const);
+    // Not all that a call does ends with its signal, such as a program that fetches credentials.
+    const found = await Promise.race([this.#look(late.signal), silence]);
+    late.abort();
+    return found;
+  }
+
+  async #look(signal: AbortSignal): Promise<LeftBehind> {
     const { api, settings } = this.#options;
-    const signal = AbortSignal.timeout(LOOK_MS);
     try {
       const scale = await api.scale(settings, signal);
       if (countOf(scale) === 0) return 'nothing';
       const { slices } = await api.endpointSlices(settings.namespace, settings.service, signal);
+      if (signal.aborted) return 'unknown';
       this.#found = { ...replicasOf(slices, settings.port), count: countOf(scale) };
       return this.#found.replicas.length > 0 ? 'process' : 'pending';
     } catch (error) {
@@ -45,6 +52,12 @@ export class KubernetesDriver implements Driver {
     const { replicas, count } = this.#found;
     this.#launch = new Launch(this.#options, count);
     this.#launch.begin(resumed ? replicas : null);
+  }
+
+  find(): void {
+    this.release();
+    this.#launch = new Launch(this.#options, 0);
+    this.#launch.find();
   }
 
   async halt(): Promise<void> {

@@ -123,6 +123,72 @@ describe('a workload in a full pool', () => {
   });
 });
 
+describe('a runner that leads while Kubernetes does not answer', () => {
+  const counts = () =>
+    cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? [body.spec.replicas] : []));
+  /** Only a bound of the takeover itself ends the wait. */
+  const patient = { takeoverLookMs: 20, lookMs: 3_600_000 };
+  const next = () => harness.start({ kubernetes: kubernetes(), timings: patient });
+
+  it('serves its gateways, says that a model that was running is starting, and finds it again', async () => {
+    const modelId = await publish();
+    const first = await harness.start({ kubernetes: kubernetes() });
+    await first.wake(modelId);
+    await first.runner?.close();
+    const before = counts();
+    const answer = cluster.fallSilent();
+    const runner = await next();
+    const watcher = runner.watch('gw_1');
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_STARTING');
+    const held = runner.wake(modelId);
+    answer();
+    expect(await held).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    expect(counts()).toEqual(before);
+  });
+
+  it('shows those that are asleep, stopped or failed as they were', async () => {
+    const last = {
+      asleep: await publish(),
+      stopped: await publish({ condition: 'stopped' }),
+      failed: await publish({ condition: 'failed', conditionReason: 'It crashed.' }),
+    };
+    const answer = cluster.fallSilent();
+    const watcher = (await next()).watch('gw_1');
+    await eventually(() => watcher.models.size === 3);
+    const shown = Object.values(last).map((modelId) => watcher.condition(modelId));
+    expect(shown).toEqual(['CONDITION_ASLEEP', 'CONDITION_STOPPED', 'CONDITION_FAILED']);
+    expect(watcher.models.get(last.failed)?.reason).toBe('It crashed.');
+    answer();
+    await eventually(() => watcher.models.get(last.failed)?.wakeable === true);
+    expect(counts()).toEqual([]);
+  });
+
+  it('starts nothing that turns out to be off beside what fills the pool', async () => {
+    await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
+    const busy = await harness.publishProcess({}, { cost: 1 });
+    const first = await harness.start({ stopModelsOnExit: false });
+    await first.wake(busy.modelId);
+    await first.runner?.close();
+    const modelId = await publish({ cost: 1, mode: 'always_on' });
+    const answer = cluster.fallSilent();
+    const runner = await harness.start({
+      kubernetes: kubernetes(),
+      timings: { ...patient, room: { patienceMs: 0, turnMs: 60_000 }, minimumStayMs: 0 },
+    });
+    const gateway = runner.watch('gw_1');
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    await eventually(() => gateway.condition(busy.modelId) === 'CONDITION_RUNNING');
+    answer();
+    await eventually(() => cluster.asked.some(({ resource }) => resource === 'deployments/scale'));
+    await expect(runner.wake(modelId, 300)).rejects.toMatchObject({ code: 4 });
+    expect(counts()).toEqual([]);
+    gateway.activity = [];
+    gateway.report();
+    expect(await runner.wake(modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    expect(counts()).toEqual([1]);
+  });
+});
+
 describe('a workload whose model was deleted while no runner acted', () => {
   const DELETIONS = {
     'the model alone': (modelId: string) =>

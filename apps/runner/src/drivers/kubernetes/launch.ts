@@ -74,15 +74,21 @@ export class Launch {
       this.#probes.set(running, true);
       this.#judge();
     }
-    void this.#bringUp();
+    void this.#bringUp(() => this.#switchOn());
+  }
+
+  /** Starts nothing. Reports when the workload is off. */
+  find(): void {
+    void this.#bringUp(() => this.#read());
   }
 
   end(): void {
     this.#ending.abort();
   }
 
-  async #bringUp(): Promise<void> {
-    if (!(await this.#switchOn())) return;
+  /** @param askCount asks for the count, and may switch the workload on first */
+  async #bringUp(askCount: () => Promise<number>): Promise<void> {
+    if (!(await this.#countFrom(askCount))) return;
     const { api, settings, timings, random } = this.#options;
     const { signal } = this.#ending;
     void followEndpoints(
@@ -110,17 +116,31 @@ export class Launch {
     await this.#watchStart();
   }
 
-  /** Tries until it is done. False: the launch has ended. */
-  async #switchOn(): Promise<boolean> {
-    const { api, settings, timings, alwaysOn, nowMs, random } = this.#options;
+  #switchOn(): Promise<number> {
+    const { api, settings } = this.#options;
+    const attempt = switchOn(api, settings, settings.replicas, this.#ending.signal);
+    this.switching = attempt.catch(() => {});
+    return attempt;
+  }
+
+  /** Throws an `ApiError`. */
+  async #read(): Promise<number> {
+    const { api, settings } = this.#options;
+    return countOf(await api.scale(settings, this.#ending.signal));
+  }
+
+  /** Asks until there is an answer. False: the launch has ended. */
+  async #countFrom(ask: () => Promise<number>): Promise<boolean> {
+    const { settings, timings, alwaysOn, nowMs, random } = this.#options;
     const { signal } = this.#ending;
     let forbiddenMs: number | null = null;
     for (let failures = 1; !signal.aborted; failures++) {
-      const attempt = switchOn(api, settings, settings.replicas, signal);
-      this.switching = attempt.catch(() => {});
       try {
-        this.#count.value = await attempt;
-        return !signal.aborted;
+        const count = await ask();
+        this.#count.value = count;
+        if (count > 0) return !signal.aborted;
+        this.#endWith({ type: 'off' });
+        return false;
       } catch (error) {
         const reason = describeApiError(error, settings);
         forbiddenMs = isForbidden(error) ? (forbiddenMs ?? nowMs()) : null;
@@ -201,8 +221,7 @@ export class Launch {
     const scale = await api.scale(settings, this.#ending.signal).catch(() => null);
     if (this.#ending.signal.aborted || this.#probes.size > 0) return;
     if (scale && countOf(scale) === 0) return this.#lose('Somebody else scaled it to 0.');
-    this.#ending.abort();
-    this.#options.report({ type: 'restarting' });
+    this.#endWith({ type: 'restarting' });
   }
 
   #probe(baseUrl: string, signal: AbortSignal): Promise<Problem | null> {
@@ -225,10 +244,14 @@ export class Launch {
     this.#options.report({ type: 'down', reason, watching: true });
   }
 
-  /** Ends with the last report. */
   #lose(reason: string): void {
+    this.#endWith({ type: 'down', reason, watching: false });
+  }
+
+  /** Ends with the last report. */
+  #endWith(report: DriverReport): void {
     if (this.#ending.signal.aborted) return;
     this.#ending.abort();
-    this.#options.report({ type: 'down', reason, watching: false });
+    this.#options.report(report);
   }
 }

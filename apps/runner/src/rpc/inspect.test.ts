@@ -1,0 +1,69 @@
+import { status } from '@grpc/grpc-js';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { newModelId, seal } from '@tidegate/contracts';
+import { callUnary, type InspectRequest } from '@tidegate/rpc';
+import { startUpstream, testPostgres } from '@tidegate/testing';
+import { Harness } from '../testing/harness.ts';
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await Harness.create(await testPostgres());
+});
+afterEach(() => harness.close());
+
+/** A server that says which keys it was asked with. */
+async function keptBy() {
+  const keys = new Set<string | undefined>();
+  const server = await startUpstream(async ({ headers }, reply) => {
+    keys.add(headers.authorization);
+    reply.start({ status: 200, headers: { 'content-type': 'application/json' } });
+    await reply.write('{"data":[{"id":"tide"}]}');
+    reply.end();
+  });
+  harness.onClose(() => server.close());
+  return { baseUrl: `${server.url}/v1`, keys };
+}
+
+const publish = (key: Uint8Array | null, more: object = {}): Promise<string> =>
+  harness.publish({
+    mode: 'always_on',
+    driver: 'external',
+    settings: { urls: ['http://127.0.0.1:9/v1'] },
+    upstreamKey: key && Uint8Array.from(key),
+    ...more,
+  });
+
+describe('a check of servers for a published model', () => {
+  const inspect = async (request: InspectRequest) => {
+    const { client } = await harness.start();
+    return callUnary(client, 'inspect', { upstreamModel: 'tide', ...request }, { deadlineMs: 10_000 });
+  };
+
+  it('asks with the upstream key that the model has, also in another pool', async () => {
+    const { baseUrl, keys } = await keptBy();
+    const upstreamKeyOf = await publish(seal(harness.secretKey, 'sk-kept'), { pool: 'gpu0' });
+    expect(await inspect({ baseUrl, upstreamKeyOf })).toMatchObject({
+      problem: '',
+      models: [{ name: 'tide' }],
+    });
+    expect([...keys]).toEqual(['Bearer sk-kept']);
+  });
+
+  it('asks without a key if the model has none', async () => {
+    const { baseUrl, keys } = await keptBy();
+    expect(await inspect({ baseUrl, upstreamKeyOf: await publish(null) })).toMatchObject({ problem: '' });
+    expect([...keys]).toEqual([undefined]);
+  });
+
+  it('asks nobody if the key does not open, or the model is not published', async () => {
+    const { baseUrl, keys } = await keptBy();
+    const lost = await publish(seal(Buffer.alloc(32, 9), 'sk-lost'));
+    expect((await inspect({ baseUrl, upstreamKeyOf: lost })).problem).toMatch(/key does not open/);
+    const { client } = await harness.start({ pool: 'other' });
+    const unknown = { baseUrl, upstreamKeyOf: newModelId() };
+    await expect(callUnary(client, 'inspect', unknown, { deadlineMs: 10_000 })).rejects.toMatchObject({
+      code: status.NOT_FOUND,
+    });
+    expect(keys.size).toBe(0);
+  });
+});
