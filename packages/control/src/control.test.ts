@@ -407,6 +407,14 @@ describe('members', () => {
     const members = value(await fixture.control.listMembers(OPERATOR, { org }));
     expect(members.filter((member) => member.role === 'owner')).toHaveLength(1);
   });
+
+  it('have the role before a change in the trail, too', async () => {
+    const org = await fixture.org('Roles');
+    const { email } = await fixture.user(org, 'member');
+    value(await fixture.control.setMemberRole(OPERATOR, { org, email, role: 'owner' }));
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org, action: 'member.setRole' }));
+    expect(events.map(({ details }) => details)).toEqual([{ email, role: 'owner', from: 'member' }]);
+  });
 });
 
 describe('models', () => {
