@@ -117,6 +117,7 @@ export function describePasskeys(site: Site): void {
         await page.getByRole('button', { name: 'Remove', exact: true }).click();
         await own.nth(1).waitFor({ state: 'detached' });
 
+        await site.forgetAttempts();
         await signOut(page, site);
         await page.getByLabel('E-mail').fill(account.email);
         await page.getByLabel('Password').fill(PASSWORD);
