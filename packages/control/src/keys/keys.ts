@@ -121,7 +121,7 @@ async function orgOfKey(
     : org;
 }
 
-/** Null: the limiter knows that the key is revoked. Otherwise it could not be told: what follows. */
+/** Null: the limiter knows that the key is revoked. Otherwise: why not, and what follows. */
 async function tellLimiter(
   { limiter }: ControlDeps,
   actor: Actor,
