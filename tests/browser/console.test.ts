@@ -14,6 +14,7 @@ import { describeLeaving } from './leaving.ts';
 import { describeLongLists } from './long-lists.ts';
 import { describeRequests } from './requests.ts';
 import { confirm, createKey, focused, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
+import { describeSlips } from './slips.ts';
 import { describeUsage } from './usage.ts';
 
 const REFUSED = { tokens: { in: 0, out: 0 } };
@@ -221,6 +222,11 @@ describe('an owner', () => {
       expect(await names()).toBe('Gamma Beta Alpha');
       await page.getByLabel('Filter by name or first characters').fill('BET');
       expect(await names()).toBe('Beta');
+      await page.waitForURL('**/keys?sort=-name&find=BET');
+      await page.reload();
+      await page.getByText('3 of 3 keys in use on Free').waitFor();
+      expect(await names()).toBe('Beta');
+      expect(await page.getByLabel('Filter by name or first characters').inputValue()).toBe('BET');
       await page.getByRole('button', { name: /All states/ }).click();
       await page.getByRole('option', { name: 'Revoked' }).click();
       await page.getByText('No key matches the filter.').waitFor();
@@ -260,3 +266,4 @@ describeFit(site);
 describeKeyboard(site);
 describeLeaving(site);
 describeLongLists(site);
+describeSlips(site);

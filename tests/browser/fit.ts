@@ -79,6 +79,19 @@ export function describeFit(site: Site): void {
     );
 
     it(
+      'Try it is no wider than a phone',
+      async () => {
+        const looks = { viewport: { width: 375, height: 812 } };
+        const { page } = await site.signedIn(await site.person('owner', org), looks);
+        await site.open(page, 'try', org);
+        await page.getByRole('button', { name: /Model$/ }).waitFor();
+        await expectInReach(page);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
       'no action of a dialog is cut off',
       async () => {
         const { page } = await site.signedIn(await site.person('owner', org));

@@ -85,6 +85,10 @@ export function describeForms(site: Site): void {
         });
         expect(await focusIn(form)).toBe('Name');
         await expectAccessible(page);
+        await form.getByLabel('Expires on').fill('');
+        await form.getByLabel('Expires on').press('1');
+        await form.getByRole('button', { name: 'Create key' }).click();
+        await expectRefused(form, { 'Expires on': /Enter a whole date/ });
         // Two UTF-16 units each.
         const longest = '🔑'.repeat(80);
         await form.getByLabel('Name').fill(longest);

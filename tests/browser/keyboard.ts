@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
 import { expectAccessibleInBoth, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { focused, type Site, TEST_TIMEOUT_MS } from './site.ts';
@@ -38,6 +39,7 @@ export function describeKeyboard(site: Site): void {
         await find('night rep', /Nightly reports/);
         await page.keyboard.press('Enter');
         await page.waitForURL(`**/o/${org}/keys/${id}`);
+        await eventually(async () => (await focused(page)) === 'Nightly reports');
         await find('night', /night-owl/);
         await page.keyboard.press('ArrowDown');
         await page.keyboard.press('Enter');

@@ -19,8 +19,11 @@ export function describeLeaving(site: Site): void {
         const dialog = page.getByRole('alertdialog');
         await dialog.getByLabel("Type the organization's name to confirm").fill('closing down');
         await expectAccessible(page);
-        await dialog.getByRole('button', { name: 'Delete organization for good' }).click();
-        await dialog.getByRole('alert').getByText('Closing down').waitFor();
+        await page.keyboard.press('Enter');
+        await dialog.getByText("Type the organization's name to confirm: Closing down").waitFor();
+        const field = dialog.getByLabel("Type the organization's name to confirm");
+        expect(await field.getAttribute('aria-invalid')).toBe('true');
+        expect(await field.evaluate((own) => own === own.ownerDocument.activeElement)).toBe(true);
         await dialog.getByLabel("Type the organization's name to confirm").fill('Closing down');
         await dialog.getByRole('button', { name: 'Delete organization for good' }).click();
         await page.waitForURL('**/account');
@@ -49,7 +52,11 @@ export function describeLeaving(site: Site): void {
         await page.waitForURL(`**/o/${kept}/keys`);
         await page.goto(`${site.url()}/account`);
         await page.getByRole('button', { name: 'Delete account', exact: true }).click();
-        await page.getByRole('alertdialog').getByLabel('Type your e-mail to confirm').fill(account.email);
+        const typed = page.getByRole('alertdialog').getByLabel('Type your e-mail to confirm');
+        await typed.fill('x');
+        await typed.press('Enter');
+        await page.getByText(`Type your e-mail to confirm: ${account.email}`).waitFor();
+        await typed.fill(account.email);
         await page.getByRole('button', { name: 'Delete account for good' }).click();
         await page.waitForURL('**/sign-in');
         const events = must(await site.control().listAudit(OPERATOR, { org: kept })).events;

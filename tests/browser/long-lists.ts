@@ -102,13 +102,28 @@ export function describeLongLists(site: Site): void {
         await page.getByLabel('Filter by name', { exact: true }).fill('-07');
         await page.getByText('model-070').waitFor();
         await eventually(async () => (await rowsOf(page).count()) === 10);
-        await page.getByLabel('Filter by name', { exact: true }).fill('');
-        await page.getByRole('button', { name: /All conditions/ }).click();
-        await page.getByRole('option', { name: 'Failed (1)' }).click();
+        await page.getByRole('link', { name: '1 model has failed' }).click();
+        await page.waitForURL('**/api?condition=failed*');
         await eventually(async () => (await rowsOf(page).count()) === 1);
         expect(await textOf(rowsOf(page))).toContain(`model-${MANY - 1}`);
+        await page.getByRole('button', { name: /Failed \(1\)/ }).click();
+        await page.getByRole('option', { name: 'Stopped' }).click();
+        await eventually(async () => (await rowsOf(page).count()) === 50);
         await page.setViewportSize({ width: 390, height: 844 });
         await expectInReach(page);
+
+        await site.open(page, 'keys', org);
+        await page.getByRole('button', { name: 'Create key' }).click();
+        const dialog = page.getByRole('dialog');
+        await dialog.getByRole('button', { name: /May call/ }).click();
+        await page.getByRole('option', { name: /Chosen models/ }).click();
+        await dialog.getByText(`0 of ${MANY} chosen`).waitFor();
+        await dialog.getByLabel('Filter the models').fill('-07');
+        await dialog.getByLabel('Filter the models').press('Enter');
+        await dialog.getByText('model-073', { exact: true }).click();
+        await dialog.getByText(`1 of ${MANY} chosen`).waitFor();
+        expect(await dialog.getByRole('checkbox').count()).toBe(10);
+        await expectInReach(page, '[role=dialog]');
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

@@ -82,7 +82,14 @@ export function describePasskeys(site: Site): void {
         await other.waitForURL('**/sign-in?**');
 
         await page.getByRole('button', { name: /^Remove the passkey of / }).click();
+        await page.getByLabel('Your password').fill('not the password');
+        await page.getByRole('button', { name: 'Remove', exact: true }).click();
+        await page.getByText('This is not your password.').waitFor();
+        await page.getByLabel('Your password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Remove', exact: true }).click();
         await page.getByText('This is your only second step.').waitFor();
+        await expectAccessibleInBoth(page);
+        await page.getByRole('button', { name: 'Cancel' }).click();
         await page.getByRole('link', { name: 'Add an authenticator app' }).click();
         await page.getByRole('heading', { name: 'Add an authenticator app' }).waitFor();
         await page.getByLabel('Password').fill(PASSWORD);
@@ -106,8 +113,11 @@ export function describePasskeys(site: Site): void {
           await own.nth(1).waitFor();
         });
         await own.nth(1).getByRole('button').click();
+        await page.getByLabel('Your password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Remove', exact: true }).click();
         await own.nth(1).waitFor({ state: 'detached' });
 
+        await site.forgetAttempts();
         await signOut(page, site);
         await page.getByLabel('E-mail').fill(account.email);
         await page.getByLabel('Password').fill(PASSWORD);

@@ -53,9 +53,10 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
     opened = openControl(stack());
   });
   // All visitors have one address, which may try to sign in 20 times a minute.
-  beforeEach(async () => {
+  const forgetAttempts = async (): Promise<void> => {
     await opened?.db.signInAttempt.deleteMany();
-  });
+  };
+  beforeEach(forgetAttempts);
   const control = (): Control => {
     if (!opened) throw new Error('the stack has not been started');
     return opened.control;
@@ -79,6 +80,8 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
   return {
     stack,
     control,
+    /** For a test that signs in often. */
+    forgetAttempts,
     visit,
     signedIn,
     person,

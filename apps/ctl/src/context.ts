@@ -44,7 +44,9 @@ export interface Answer<T> {
 
 /**
  * Runs one operation and shows its result, as one JSON document or as text. A refusal goes to
- * stderr, one line for each fault, with exit status 1.
+ * stderr, one line for each fault, with exit status 1. So does what keeps a change that is saved
+ * from being in force. Its result is then shown as JSON alone, which has `inForce`: the text would
+ * say that all is done.
  */
 export async function show<T>(
   context: Context,
@@ -55,6 +57,10 @@ export async function show<T>(
   if (!result.ok) {
     const { others = [], ...first } = result.refusal;
     throw new CommandError([first, ...others].map(({ message }) => message).join('\n'));
+  }
+  if (result.notInForce !== undefined) {
+    if (answer.json) context.io.out(`${JSON.stringify({ ...result.value, inForce: false }, null, 2)}\n`);
+    throw new CommandError(result.notInForce);
   }
   print(context.io, answer, result.value);
 }

@@ -329,7 +329,9 @@ describe('an installation from the beginning', () => {
     expect(await list('--key', 'nope', '--model', 'nil')).toMatch(
       /^--key must be the id of a key\. .* "nope", .*\n--model must be the id of a model\. .* "nil", .*\n$/,
     );
-    expect(await list('--from', '2026-11-02', '--to', '2026-11-01')).toBe('From must be before To.\n');
+    expect(await list('--from', '2026-11-02', '--to', '2026-11-01')).toBe(
+      'The period must end after it begins.\n',
+    );
 
     const key = await json<{ id: string }>('key', 'create', '--name', 'unused');
     const { id: orgId } = await db.org.findFirstOrThrow();
@@ -629,12 +631,13 @@ describe('refusals', () => {
     const key = await json('key', 'create', '--name', 'unreachable');
     const away = { ...env, LIMITER_ADDRESSES: '127.0.0.1:1' };
     const ended = await ctl(['key', 'revoke', '--id', String(key.id), '--json'], away);
-    expect(ended).toMatchObject({
-      status: 1,
-      out: '',
-      err: expect.stringContaining('may still be accepted'),
-    });
-    expect(await json('key', 'revoke', '--id', String(key.id))).toMatchObject({ state: 'Revoked' });
+    expect(ended).toMatchObject({ status: 1, err: expect.stringContaining('may still be accepted') });
+    expect(JSON.parse(ended.out)).toMatchObject({ id: key.id, state: 'Revoked', inForce: false });
+    // The text would say that the key is refused from now on.
+    expect(await ctl(['key', 'revoke', '--id', String(key.id)], away)).toMatchObject({ status: 1, out: '' });
+    const again = await json('key', 'revoke', '--id', String(key.id));
+    expect(again).toMatchObject({ state: 'Revoked' });
+    expect(again).not.toHaveProperty('inForce');
   });
 
   it('names the variable that is missing, and never shows a value', async () => {

@@ -281,10 +281,14 @@ describe('plans', () => {
   it('says when a change is saved but not in force, and doing it again puts it in force', async () => {
     const org = await fixture.org('Later', 'Free');
     fixture.limiter.away = true;
-    const refused = refusal(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'pro' }));
-    expect(refused).toMatchObject({ code: 'unavailable', message: expect.stringContaining('not in force') });
+    expect(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'pro' })).toMatchObject({
+      value: { plan: 'Pro' },
+      notInForce: expect.stringContaining('not in force'),
+    });
     fixture.limiter.away = false;
-    expect(value(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'pro' })).plan).toBe('Pro');
+    const again = await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'pro' });
+    expect(value(again).plan).toBe('Pro');
+    expect(again).not.toHaveProperty('notInForce');
     expect(fixture.limiter.refreshed).toHaveLength(1);
   });
 
@@ -402,6 +406,14 @@ describe('members', () => {
     expect(results.filter((result) => result.ok)).toHaveLength(1);
     const members = value(await fixture.control.listMembers(OPERATOR, { org }));
     expect(members.filter((member) => member.role === 'owner')).toHaveLength(1);
+  });
+
+  it('have the role before a change in the trail, too', async () => {
+    const org = await fixture.org('Roles');
+    const { email } = await fixture.user(org, 'member');
+    value(await fixture.control.setMemberRole(OPERATOR, { org, email, role: 'owner' }));
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org, action: 'member.setRole' }));
+    expect(events.map(({ details }) => details)).toEqual([{ email, role: 'owner', from: 'member' }]);
   });
 });
 

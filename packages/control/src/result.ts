@@ -14,8 +14,7 @@ export type RefusalCode =
   /** A limit of the plan or of the service is reached. */
   | 'limit_reached'
   /**
-   * The change is written, but a service that must know could not be told. It is safe to repeat the
-   * operation.
+   * A service that must take part could not be reached. It is safe to repeat the operation.
    */
   | 'unavailable';
 
@@ -33,11 +32,19 @@ export interface ControlRefusal extends Fault {
   readonly others?: readonly Fault[];
 }
 
-export type Result<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly refusal: ControlRefusal };
+export interface Done<T> {
+  readonly ok: true;
+  readonly value: T;
+  /**
+   * A sentence for users: the change is written, but what must enforce it could not be told, and
+   * when it will. Absent: it is in force. It is safe to repeat the operation.
+   */
+  readonly notInForce?: string;
+}
 
-export const ok = <T>(value: T): Result<T> => ({ ok: true, value });
+export type Result<T> = Done<T> | { readonly ok: false; readonly refusal: ControlRefusal };
+
+export const ok = <T>(value: T): Done<T> => ({ ok: true, value });
 
 export const refuse = (
   code: RefusalCode,

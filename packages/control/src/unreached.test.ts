@@ -13,7 +13,7 @@ const said = async (error: unknown, actor: Parameters<typeof applyLimits>[1] = O
   const fail = () => Promise.reject(error);
   const limiter = { refreshOrgs: fail, revokeKey: fail, forgetOrg: fail, month: fail, findRequest: fail };
   const result = await applyLimits({ limiter }, actor, ['org_1'], null);
-  return result.ok ? '' : result.refusal.message;
+  return result.notInForce ?? '';
 };
 
 describe('a call that failed', () => {

@@ -86,6 +86,7 @@ export function AccountScreen({
           title="Delete account"
           lead="Ends your memberships and sessions. Keys stay: they belong to organizations."
           what="your e-mail"
+          name="email"
           action={deleteAccount}
           leadsTo="/sign-in"
         >

@@ -40,8 +40,9 @@ export const addPasskey = async (answer: RegistrationResponseJSON): Promise<Resu
     return { ok: true, value: null };
   });
 
-export const removePasskey = async (id: string): Promise<Result<null>> =>
-  asUser(async ({ userId }) => {
+export const removePasskey = async (id: string, password: string): Promise<Result<null>> =>
+  guarded(async (own, { userId }) => {
+    if (!(await services().accounts.isPassword(password, own))) return refuseInput(WRONG_PASSWORD);
     const outcome = await services().passkeys?.remove(userId, String(id));
     if (outcome === 'last') return refuseInput(LAST);
     if (outcome === 'removed') await record('account.removePasskey', userId);

@@ -1,8 +1,9 @@
 'use client';
 
 import { Button, toast } from '@heroui/react';
-import { useAct } from '../ui/act.ts';
+import { useState } from 'react';
 import { Time } from '../ui/time.tsx';
+import { AskPassword } from './ask-password.tsx';
 import { removePasskey } from './passkey-actions.ts';
 
 export interface PasskeyRow {
@@ -12,26 +13,47 @@ export interface PasskeyRow {
   readonly madeAt: string | null;
 }
 
-export function PasskeyList({ passkeys }: { passkeys: readonly PasskeyRow[] }) {
+interface PasskeyListProps {
+  readonly email: string;
+  readonly passkeys: readonly PasskeyRow[];
+}
+
+/** Only accounts with a password have passkeys. So the password is asked for before one goes. */
+export function PasskeyList({ email, passkeys }: PasskeyListProps) {
+  const [removed, setRemoved] = useState<PasskeyRow | null>(null);
+  const close = () => setRemoved(null);
   return (
-    <ul aria-label="Passkeys" className="mb-4 divide-y divide-separator border-y border-border">
-      {passkeys.map((passkey) => (
-        <Row key={passkey.id} passkey={passkey} />
-      ))}
-    </ul>
+    <>
+      <ul aria-label="Passkeys" className="mb-4 divide-y divide-separator border-y border-border">
+        {passkeys.map((passkey) => (
+          <Row key={passkey.id} passkey={passkey} onRemove={() => setRemoved(passkey)} />
+        ))}
+      </ul>
+      {removed ? (
+        <AskPassword
+          email={email}
+          title={`Remove the passkey of ${removed.name}?`}
+          confirm="Remove"
+          action={(password) => removePasskey(removed.id, password)}
+          onDone={() => {
+            close();
+            toast.success('The passkey is removed.');
+          }}
+          onClose={close}
+        >
+          It does not sign you in any more. To use this device again, add a new one.
+        </AskPassword>
+      ) : null}
+    </>
   );
 }
 
-function Row({ passkey: { id, name, madeAt } }: { passkey: PasskeyRow }) {
-  const { act, pending } = useAct();
-  const remove = async () => {
-    const removed = await act(async () => {
-      const result = await removePasskey(id);
-      if (!result.ok) toast.danger(result.refusal.message);
-      return result;
-    });
-    if (removed !== undefined) toast.success('The passkey is removed.');
-  };
+interface RowProps {
+  readonly passkey: PasskeyRow;
+  readonly onRemove: () => void;
+}
+
+function Row({ passkey: { name, madeAt }, onRemove }: RowProps) {
   return (
     <li className="flex items-center justify-between gap-4 px-5 py-3 text-sm">
       <div className="min-w-0">
@@ -46,8 +68,7 @@ function Row({ passkey: { id, name, madeAt } }: { passkey: PasskeyRow }) {
         size="sm"
         variant="ghost"
         className="shrink-0"
-        isPending={pending}
-        onPress={remove}
+        onPress={onRemove}
         aria-label={`Remove the passkey of ${name}`}
       >
         Remove

@@ -3,10 +3,11 @@
 import { Button, Chip, toast } from '@heroui/react';
 import { useState } from 'react';
 import { signOut, signOutEverywhere } from '../session/actions.ts';
-import { useAct } from '../ui/act.ts';
+import { useToastAct } from '../ui/act.ts';
 import { Confirm } from '../ui/dialogs.tsx';
 import { Panel } from '../ui/page.tsx';
 import { Time } from '../ui/time.tsx';
+import { timeText } from '../ui/utc.ts';
 import { endSession } from './actions.ts';
 
 export interface SessionView {
@@ -55,13 +56,9 @@ export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionVi
 }
 
 function SessionRow({ session: { id, device, startedAt, lastSeenAt, isThis } }: { session: SessionView }) {
-  const { act, pending } = useAct();
+  const { act, pending } = useToastAct();
   const end = async () => {
-    const ended = await act(async () => {
-      const result = await endSession(id);
-      if (!result.ok) toast.danger(result.refusal.message);
-      return result;
-    });
+    const ended = await act(() => endSession(id));
     if (ended !== undefined) toast.success('The session has ended.');
   };
   return (
@@ -69,7 +66,7 @@ function SessionRow({ session: { id, device, startedAt, lastSeenAt, isThis } }: 
       <div className="min-w-0">
         <p className="font-medium">{device}</p>
         <p className="mt-0.5 text-xs text-muted">
-          Last used <Time iso={lastSeenAt} /> · since <Time iso={startedAt} />
+          Last used <Time iso={lastSeenAt} /> · since <Time iso={startedAt} exact />
         </p>
       </div>
       {isThis ? (
@@ -83,7 +80,7 @@ function SessionRow({ session: { id, device, startedAt, lastSeenAt, isThis } }: 
           className="shrink-0"
           isPending={pending}
           onPress={end}
-          aria-label={`End the session of ${device}`}
+          aria-label={`End the session of ${device} since ${timeText(startedAt)}`}
         >
           End
         </Button>

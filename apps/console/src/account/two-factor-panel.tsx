@@ -2,7 +2,7 @@
 
 import { Button, Modal, toast } from '@heroui/react';
 import { useState } from 'react';
-import { Dialog } from '../ui/dialogs.tsx';
+import { OnceDialog } from '../ui/dialogs.tsx';
 import { Link } from '../ui/link.tsx';
 import { Panel } from '../ui/page.tsx';
 import { AskPassword } from './ask-password.tsx';
@@ -28,7 +28,7 @@ export function TwoFactorPanel({ email, isOn, hasApp, passkeys }: TwoFactorPanel
       title="Two-factor"
       lead={isOn ? 'On. Your password alone does not let you in.' : 'Off. Your password alone lets you in.'}
     >
-      {isOn && passkeys?.length ? <PasskeyList passkeys={passkeys} /> : null}
+      {isOn && passkeys?.length ? <PasskeyList email={email} passkeys={passkeys} /> : null}
       <div className="flex flex-wrap gap-3 px-5 pb-5">
         {isOn ? (
           <>
@@ -90,7 +90,7 @@ function NewCodes({ email, onClose }: AskingProps) {
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   if (codes !== null)
     return (
-      <Dialog isOpen onClose={onClose} title="Your new recovery codes" mustAnswer>
+      <OnceDialog onClose={onClose} title="Your new recovery codes" close="I have kept them">
         <Modal.Body className="space-y-4">
           <p className="text-sm leading-6 text-muted">
             Each signs you in once without your app or passkey. They are shown this once, and the old ones no
@@ -98,10 +98,7 @@ function NewCodes({ email, onClose }: AskingProps) {
           </p>
           <RecoveryCodes codes={codes} />
         </Modal.Body>
-        <Modal.Footer>
-          <Button onPress={onClose}>I have kept them</Button>
-        </Modal.Footer>
-      </Dialog>
+      </OnceDialog>
     );
   return (
     <AskPassword

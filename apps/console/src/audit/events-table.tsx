@@ -24,10 +24,10 @@ export function EventsTable({ events }: { events: readonly AuditView[] }) {
               <th scope="row" className="align-top">
                 <Time iso={event.at} exact />
               </th>
-              <td data-label="Who" className="align-top">
+              <td data-label="Who" className="wide align-top">
                 {event.actor}
               </td>
-              <td data-label="What" className="align-top" title={event.target}>
+              <td data-label="What" className="wide align-top" title={event.target}>
                 {verb} {subject ? <span className="font-medium">{subject}</span> : null}
               </td>
               <td

@@ -1,5 +1,6 @@
+import { Link } from '../ui/link.tsx';
 import { PlainInput, PlainSelect } from '../ui/plain.tsx';
-import type { AuditFilter } from './filter.ts';
+import { type AuditFilter, queryOf } from './filter.ts';
 
 const NOUNS = [
   ['', 'All actions'],
@@ -13,7 +14,7 @@ const NOUNS = [
 ] as const;
 
 /** A plain form: it works before any script has loaded, and its query can be kept as a link. */
-export function Filters({ filter }: { filter: AuditFilter }) {
+export function Filters({ path, filter }: { path: string; filter: AuditFilter }) {
   const known = NOUNS.some(([noun]) => noun === filter.action);
   return (
     <form method="get" className="mb-6 flex flex-wrap items-end gap-3" aria-label="Filter">
@@ -37,6 +38,11 @@ export function Filters({ filter }: { filter: AuditFilter }) {
       <button type="submit" className="button button--secondary">
         Filter
       </button>
+      {queryOf(filter) === '' ? null : (
+        <Link href={path} className="button button--ghost">
+          Show all
+        </Link>
+      )}
     </form>
   );
 }

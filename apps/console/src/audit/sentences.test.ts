@@ -21,6 +21,29 @@ it('an event is told in the words of the screens, without internal names', () =>
   ]);
 });
 
+it('what people did to themselves does not name them twice', () => {
+  const own = (action: string, email = 'ada@example.com') => {
+    const at = { id: 'e', at: '2026-11-22T00:00:00Z', target: 't' };
+    const { verb, subject } = sentenceOf({ ...at, actor: 'ada@example.com', action, details: { email } });
+    return `${verb} ${subject}`.trim();
+  };
+  expect(own('account.signIn')).toBe('Signed in');
+  expect(own('account.addPasskey')).toBe('Added a passkey');
+  expect(own('member.join')).toBe('Joined');
+  expect(own('member.remove')).toBe('Removed member ada@example.com');
+  expect(own('account.changePassword', 'bob@example.com')).toBe('Changed the password of bob@example.com');
+});
+
+it('a change of role names both roles, and an older event the one that it has', () => {
+  const changed = { email: 'ada@example.com', role: 'owner' };
+  expect(event('member.setRole', { ...changed, from: 'member' })).toEqual({
+    verb: 'Changed the role of',
+    subject: 'ada@example.com',
+    settings: [{ name: 'from', value: 'member to owner' }],
+  });
+  expect(event('member.setRole', changed).settings).toEqual([{ name: 'role', value: 'owner' }]);
+});
+
 it('a model keeps its name, whatever it is called', () => {
   const { settings } = event('key.create', { name: 'k', models: ['process', 'driver'], rpm: 6_000 });
   expect(settings).toEqual([

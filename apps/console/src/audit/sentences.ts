@@ -52,16 +52,32 @@ export interface Sentence {
   readonly settings: readonly { readonly name: string; readonly value: string }[];
 }
 
+/** What says enough, with this cut off, if people did it to themselves. */
+const OF_OTHERS = / (of|to|for)$/;
+const SAYS_ENOUGH = /^(Joined|Left|Signed in)$/;
+
 /** Describes an event in words. An unknown action keeps its own name. */
-export function sentenceOf({ action, details }: AuditView): Sentence {
+export function sentenceOf({ actor, action, details }: AuditView): Sentence {
   const subjectKey = SUBJECTS.find((key) => typeof details[key] === 'string');
+  const subject = subjectKey ? String(details[subjectKey]) : '';
+  const verb = VERBS[action] ?? action;
+  const isOwn = subject === actor && (OF_OTHERS.test(verb) || SAYS_ENOUGH.test(verb));
   return {
-    verb: VERBS[action] ?? action,
-    subject: subjectKey ? String(details[subjectKey]) : '',
-    settings: Object.entries(details)
+    verb: isOwn ? verb.replace(OF_OTHERS, '') : verb,
+    subject: isOwn ? '' : subject,
+    settings: settingsOf(action, details)
       .filter(([name, value]) => name !== subjectKey && value !== null)
       .map(([name, value]) => ({ name: NAMES[name] ?? wordsOf(name), value: textOf(name, value) })),
   };
+}
+
+/** A change of role reads "from member to owner". Older events have only the role. */
+function settingsOf(action: string, { from, ...details }: AuditView['details']): [string, unknown][] {
+  if (from === undefined) return Object.entries(details);
+  const { role, ...others } = details;
+  return action === 'member.setRole'
+    ? Object.entries({ ...others, from: `${from} to ${role}` })
+    : Object.entries({ ...details, from });
 }
 
 /** Settings that have another name on the screens. */

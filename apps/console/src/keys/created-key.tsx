@@ -1,12 +1,12 @@
 'use client';
 
-import { Button, Input, Label, Modal } from '@heroui/react';
+import { Input, Label, Modal } from '@heroui/react';
 import type { CreatedKey } from '@tidegate/control';
 import { firstUsable } from '../models/first-usable.ts';
 import { NoUsable } from '../models/no-usable.tsx';
 import { quickStarts } from '../models/quick-starts.ts';
 import { CopyButton, Snippets } from '../ui/code.tsx';
-import { Dialog } from '../ui/dialogs.tsx';
+import { OnceDialog } from '../ui/dialogs.tsx';
 import { Note } from '../ui/page.tsx';
 import type { ChosenFrom } from './model-choice.tsx';
 
@@ -24,7 +24,12 @@ export function CreatedKeyDialog({ org, created, models, apiUrl, onClose }: Crea
   const callable = all ? models : models.filter(({ name }) => chosen.includes(name));
   const example = firstUsable(callable);
   return (
-    <Dialog isOpen onClose={onClose} title={`“${created.name}” is ready`} size="lg" mustAnswer>
+    <OnceDialog
+      onClose={onClose}
+      title={`“${created.name}” is ready`}
+      size="lg"
+      close="I have copied the key"
+    >
       <Modal.Body className="space-y-5">
         <Note kind="warning">
           Copy the key now: it is shown this once and kept nowhere. A lost key is revoked and replaced.
@@ -58,9 +63,6 @@ export function CreatedKeyDialog({ org, created, models, apiUrl, onClose }: Crea
           snippets={quickStarts({ apiUrl, key: created.key, model: example?.name ?? 'MODEL' })}
         />
       </Modal.Body>
-      <Modal.Footer>
-        <Button onPress={onClose}>I have copied the key</Button>
-      </Modal.Footer>
-    </Dialog>
+    </OnceDialog>
   );
 }

@@ -1,14 +1,22 @@
 'use client';
 
-import { useState } from 'react';
 import { ToGuide } from '../start/to-guide.tsx';
+import { useAddressTexts } from '../ui/address.ts';
 import { useAllRows } from '../ui/all-rows.ts';
 import { Choice } from '../ui/field.tsx';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { Empty } from '../ui/page.tsx';
 import { ShowMore } from '../ui/show-more.tsx';
 import { KeysTable } from './keys-table.tsx';
-import { arrange, type KeyTableRow, type Sort, type StateFilter } from './rows.ts';
+import {
+  arrange,
+  IN_ADDRESS,
+  type KeyTableRow,
+  type StateFilter,
+  sortOf,
+  sortText,
+  stateOf,
+} from './rows.ts';
 
 interface KeysListProps {
   readonly org: string;
@@ -23,10 +31,9 @@ interface KeysListProps {
 
 /** The keys that match the filters. Whoever filters or sorts gets all of them. */
 export function KeysList({ org, mayChange, keys, total, count }: KeysListProps) {
-  const [text, setText] = useState('');
-  const [state, setState] = useState<StateFilter>('all');
-  const [sort, setSort] = useState<Sort | null>(null);
   const rows = useAllRows({ sent: keys.length, total });
+  const [texts, set] = useAddressTexts(IN_ADDRESS, rows.fetching);
+  const [text, state, sort] = [texts.find, stateOf(texts.state), sortOf(texts.sort)];
   const found = arrange(keys, { text, state, sort });
   /** How many rows there are besides those that are found and were sent. */
   const unsent = text === '' && state === 'all' ? total - keys.length : 0;
@@ -34,9 +41,9 @@ export function KeysList({ org, mayChange, keys, total, count }: KeysListProps) 
     <section className="card-surface" aria-label="Keys">
       <KeysFilters
         text={text}
-        onText={setText}
+        onText={(find) => set({ find })}
         state={state}
-        onState={setState}
+        onState={(chosen) => set({ state: chosen === 'all' ? '' : chosen })}
         onUse={rows.fetchAll}
         count={count}
       />
@@ -55,7 +62,7 @@ export function KeysList({ org, mayChange, keys, total, count }: KeysListProps) 
             sort={sort}
             onSort={(wanted) => {
               rows.fetchAll();
-              setSort(wanted);
+              set({ sort: sortText(wanted) });
             }}
           />
           <ShowMore more={found.length + unsent - rows.shown} onPress={rows.showMore} />

@@ -58,8 +58,12 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
                   <StateChip state={key.state} />
                 </span>
               </td>
-              <td data-label="May call" className="wide last">
-                {key.mayCallText}
+              <td
+                data-label="May call"
+                className="wide last"
+                title={key.mayCallShort === key.mayCallText ? undefined : key.mayCallText}
+              >
+                {key.mayCallShort}
               </td>
               <td data-label="Limits" className="tabular-nums">
                 <Limits text={key.limitsText} />

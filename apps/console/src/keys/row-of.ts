@@ -1,4 +1,5 @@
 import { type KeyView, limitsText, mayCallText } from '@tidegate/control';
+import { shortMayCall } from './may-call.ts';
 import type { KeyTableRow } from './rows.ts';
 
 export const rowOf = (key: KeyView): KeyTableRow => ({
@@ -12,5 +13,6 @@ export const rowOf = (key: KeyView): KeyTableRow => ({
   expiresOn: key.expiresOn,
   expiresAt: key.expiresAt,
   mayCallText: mayCallText(key.mayCall),
+  mayCallShort: shortMayCall(key.mayCall),
   limitsText: limitsText(key),
 });

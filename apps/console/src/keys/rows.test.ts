@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { arrange, type KeyTableRow } from './rows.ts';
+import { arrange, type KeyTableRow, sortOf, sortText, stateOf } from './rows.ts';
 
 const row = (name: string, part: Partial<KeyTableRow> = {}): KeyTableRow => ({
   id: name,
@@ -12,6 +12,7 @@ const row = (name: string, part: Partial<KeyTableRow> = {}): KeyTableRow => ({
   expiresOn: null,
   expiresAt: null,
   mayCallText: 'All models',
+  mayCallShort: 'All models',
   limitsText: '60/min · 4 at once',
   ...part,
 });
@@ -43,5 +44,11 @@ describe('the list of keys', () => {
     expect(arranged({ text: 'ti_a' })).toBe('A');
     expect(arranged({ state: 'Expired' })).toBe('c');
     expect(arranged({ text: 'b', state: 'Revoked' })).toBe('');
+  });
+
+  it('has its order and its state in the address, and takes nothing else from it', () => {
+    for (const text of ['name', '-lastUsed', '']) expect(sortText(sortOf(text))).toBe(text);
+    expect(sortOf('-nothing')).toBeNull();
+    expect([stateOf('Revoked'), stateOf('revoked'), stateOf('')]).toEqual(['Revoked', 'all', 'all']);
   });
 });

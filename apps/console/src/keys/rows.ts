@@ -15,6 +15,8 @@ export interface KeyTableRow
     | 'expiresAt'
   > {
   readonly mayCallText: string;
+  /** With the first names only, if they are many. */
+  readonly mayCallShort: string;
   readonly limitsText: string;
 }
 
@@ -26,6 +28,22 @@ export interface Sort {
 }
 
 const STATES: readonly KeyView['state'][] = ['Active', 'Expired', 'Revoked'];
+const COLUMNS: readonly SortColumn[] = ['name', 'state', 'mayCall', 'limits', 'lastUsed', 'expires'];
+
+/** The list's texts in the page's address. */
+export const IN_ADDRESS = ['find', 'state', 'sort'] as const;
+
+/** Reads the state and the order of an address. `-name` is by name, descending. */
+export const stateOf = (text: string): StateFilter => STATES.find((state) => state === text) ?? 'all';
+
+export function sortOf(text: string): Sort | null {
+  const descending = text.startsWith('-');
+  const column = COLUMNS.find((one) => one === text.slice(descending ? 1 : 0));
+  return column ? { column, descending } : null;
+}
+
+export const sortText = (sort: Sort | null): string =>
+  sort === null ? '' : `${sort.descending ? '-' : ''}${sort.column}`;
 
 /** The keys that match a text and a state, sorted. Equal ones stay newest first. */
 export function arrange(

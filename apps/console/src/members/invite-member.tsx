@@ -5,7 +5,7 @@ import type { Role } from '@tidegate/control';
 import { type FormEvent, useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { CopyButton } from '../ui/code.tsx';
-import { Dialog } from '../ui/dialogs.tsx';
+import { Dialog, OnceDialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/page.tsx';
@@ -26,7 +26,7 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
   };
   if (made)
     return (
-      <Dialog isOpen onClose={onClose} title={`Send this link to ${made.email}`} mustAnswer>
+      <OnceDialog onClose={onClose} title={`Send this link to ${made.email}`} close="Done">
         <Modal.Body className="space-y-4">
           <Note kind="warning">
             It is shown this once. Whoever opens it can join as {made.email}, once, for 7 days.
@@ -45,10 +45,7 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
             </div>
           </div>
         </Modal.Body>
-        <Modal.Footer>
-          <Button onPress={onClose}>Done</Button>
-        </Modal.Footer>
-      </Dialog>
+      </OnceDialog>
     );
   return (
     <Dialog isOpen onClose={onClose} title="Invite someone" mustAnswer={pending}>

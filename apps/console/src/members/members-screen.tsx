@@ -27,7 +27,7 @@ export function MembersScreen(props: MembersScreenProps) {
     <>
       <PageHeader
         title="Members"
-        lead="Owners manage keys, models, members and the plan. Members can also try models. Viewers look."
+        lead="Owners manage keys, models, members and the plan. Members see everything and can try models. Viewers see everything."
         actions={
           mayChange ? (
             <Button onPress={() => setInviting(true)}>

@@ -1,13 +1,12 @@
 'use client';
 
-import { Button, Chip, toast } from '@heroui/react';
+import { Button, Chip } from '@heroui/react';
 import type { ListedMember, MemberView, Role } from '@tidegate/control';
 import { useState } from 'react';
-import { useAct } from '../ui/act.ts';
 import { Choice } from '../ui/field.tsx';
 import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
-import { setRole } from './actions.ts';
+import { ChangeRole, type RoleChange } from './change-role.tsx';
 import { RemoveMember } from './remove-member.tsx';
 import { ROLE_OPTIONS } from './roles.ts';
 
@@ -21,13 +20,7 @@ interface MembersTableProps {
 
 export function MembersTable({ org, me, mayChange, members }: MembersTableProps) {
   const [removed, setRemoved] = useState<MemberView | null>(null);
-  const { act, pending } = useAct();
-  const change = (email: string, role: Role) =>
-    act(async () => {
-      const result = await setRole(org, email, role);
-      if (!result.ok) toast.danger(result.refusal.message);
-      return result;
-    });
+  const [change, setChange] = useState<RoleChange | null>(null);
   const owners = members.filter(({ role }) => role === 'owner').length;
   return (
     <>
@@ -56,13 +49,13 @@ export function MembersTable({ org, me, mayChange, members }: MembersTableProps)
               isMe={member.email === me}
               isOnlyOwner={member.role === 'owner' && owners === 1}
               mayChange={mayChange}
-              isChanging={pending}
-              onRole={(role) => void change(member.email, role)}
+              onRole={(role) => setChange({ email: member.email, from: member.role, to: role })}
               onRemove={() => setRemoved(member)}
             />
           ))}
         </tbody>
       </Table>
+      <ChangeRole org={org} me={me} change={change} onClose={() => setChange(null)} />
       <RemoveMember org={org} me={me} member={removed} onClose={() => setRemoved(null)} />
     </>
   );
@@ -73,14 +66,12 @@ interface MemberRowProps {
   readonly isMe: boolean;
   readonly isOnlyOwner: boolean;
   readonly mayChange: boolean;
-  /** Whether any member's role is being changed. */
-  readonly isChanging: boolean;
   readonly onRole: (role: Role) => void;
   readonly onRemove: () => void;
 }
 
 function MemberRow(props: MemberRowProps) {
-  const { member, isMe, isOnlyOwner, mayChange, isChanging, onRole, onRemove } = props;
+  const { member, isMe, isOnlyOwner, mayChange, onRole, onRemove } = props;
   return (
     <tr>
       <th scope="row">
@@ -99,7 +90,6 @@ function MemberRow(props: MemberRowProps) {
             options={ROLE_OPTIONS}
             value={member.role}
             onChange={(role) => role !== member.role && onRole(role)}
-            isDisabled={isChanging}
             className="w-full max-w-36"
           />
         ) : (

@@ -4,12 +4,13 @@ import { Button } from '@heroui/react';
 import { useState } from 'react';
 import { ToGuide } from '../start/to-guide.tsx';
 import { CopyButton, Snippets } from '../ui/code.tsx';
-import { whole } from '../ui/numbers.ts';
+import { counted } from '../ui/numbers.ts';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { ModelsList, type ModelsListProps } from './models-list.tsx';
 import { NoUsable } from './no-usable.tsx';
 import { PublishModel } from './publish-model.tsx';
 import { quickStarts } from './quick-starts.ts';
+import { FILTERED_FROM } from './rows.ts';
 
 interface ApiScreenProps extends ModelsListProps {
   /** The model of the quick start. Null: none can answer. */
@@ -35,7 +36,11 @@ export function ApiScreen({ example, apiUrl, ...list }: ApiScreenProps) {
         }
       />
       <div className="space-y-6">
-        <Panel id="models" title="Models" lead={leadOf(conditions.failed ?? 0)}>
+        <Panel
+          id="models"
+          title="Models"
+          lead={<Lead failed={conditions.failed ?? 0} isFiltered={total >= FILTERED_FROM} />}
+        >
           {total === 0 ? (
             <Empty icon={<span className="icon-boxes size-5" aria-hidden />} title="No models yet">
               {mayChange ? (
@@ -72,5 +77,20 @@ export function ApiScreen({ example, apiUrl, ...list }: ApiScreenProps) {
   );
 }
 
-const leadOf = (failed: number): string =>
-  `Conditions and requests in flight are live.${failed === 0 ? '' : ` ${whole(failed)} ${failed === 1 ? 'model has' : 'models have'} failed.`}`;
+/** `isFiltered`: the list has a filter, by which those that failed can be seen alone. */
+function Lead({ failed, isFiltered }: { failed: number; isFiltered: boolean }) {
+  const told = `${counted(failed, 'model')} ${failed === 1 ? 'has' : 'have'} failed`;
+  return (
+    <>
+      Conditions and requests in flight are live.{' '}
+      {failed === 0 ? null : isFiltered ? (
+        <a href="?condition=failed#models" className="inline-link">
+          {told}
+        </a>
+      ) : (
+        told
+      )}
+      {failed === 0 ? '' : '.'}
+    </>
+  );
+}

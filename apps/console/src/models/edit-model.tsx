@@ -47,7 +47,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
     onClose();
   };
   return (
-    <Dialog isOpen onClose={onClose} title={`Edit “${model.name}”`}>
+    <Dialog isOpen onClose={onClose} title={`Edit “${model.name}”`} mustAnswer={pending}>
       <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
         <Modal.Body className="space-y-5" onChange={() => setDoubt(null)}>
           <p className="text-[0.8125rem] leading-5 text-muted">
@@ -117,7 +117,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
           <CheckResult check={doubt} anyway="save" />
         </Modal.Body>
         <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose}>
+          <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
             Cancel
           </Button>
           <Button type="submit" isPending={pending}>

@@ -2,7 +2,7 @@
 
 import { Button, toast } from '@heroui/react';
 import type { ModelView } from '@tidegate/control';
-import { useAct } from '../ui/act.ts';
+import { useToastAct } from '../ui/act.ts';
 import { Confirm } from '../ui/dialogs.tsx';
 import { deleteModel, startModel, stopModel } from './actions.ts';
 
@@ -11,17 +11,11 @@ export const isStartable = ({ condition }: Pick<ModelView, 'condition'>): boolea
 
 /** Starts a model at once: nothing is lost by that. */
 export function StartModel({ org, name, small = false }: { org: string; name: string; small?: boolean }) {
-  const { act, pending } = useAct();
-  const start = () =>
-    act(async () => {
-      const result = await startModel(org, name);
-      if (!result.ok) toast.danger(result.refusal.message);
-      return result;
-    });
+  const { act, pending } = useToastAct();
   return (
     <Button
       {...(small ? { size: 'sm', variant: 'ghost', className: 'min-w-20' } : { variant: 'secondary' })}
-      onPress={start}
+      onPress={() => act(() => startModel(org, name))}
       isPending={pending}
       aria-label={`Start ${name}`}
     >

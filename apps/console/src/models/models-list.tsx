@@ -1,15 +1,13 @@
 import type { Condition } from '@tidegate/control';
-import { useState } from 'react';
+import { useAddressTexts } from '../ui/address.ts';
 import { useAllRows } from '../ui/all-rows.ts';
 import { Choice } from '../ui/field.tsx';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { ShowMore } from '../ui/show-more.tsx';
 import { conditionName } from './condition.tsx';
 import { ModelsTable } from './models-table.tsx';
-import { type ModelTableRow, matching } from './rows.ts';
+import { FILTERED_FROM, IN_ADDRESS, type ModelTableRow, matching } from './rows.ts';
 
-/** Fewer can be looked through without a filter. */
-const FILTERED_FROM = 12;
 const CONDITIONS = ['failed', 'running', 'starting', 'asleep', 'stopped'] as const;
 
 export interface ModelsListProps {
@@ -24,22 +22,23 @@ export interface ModelsListProps {
 
 /** The models with their conditions, and a filter if they are many. */
 export function ModelsList({ org, mayChange, models, total, conditions }: ModelsListProps) {
-  const [text, setText] = useState('');
-  const [condition, setCondition] = useState<Condition | 'all'>('all');
   const rows = useAllRows({ sent: models.length, total });
+  const [texts, set] = useAddressTexts(IN_ADDRESS, rows.fetching);
+  const text = texts.find;
+  const condition = CONDITIONS.find((one) => one === texts.condition) ?? 'all';
   const found = matching(models, { text, condition });
   const unsent = text === '' && condition === 'all' ? total - models.length : 0;
   const choices = CONDITIONS.filter((one) => conditions[one] !== undefined || one === condition);
   return (
     <>
-      {total < FILTERED_FROM ? null : (
+      {total < FILTERED_FROM && text === '' && condition === 'all' ? null : (
         <div className="flex flex-wrap items-center gap-3 border-t border-border px-4 py-3">
           <FilterInput
             label="Filter by name"
             placeholder="Filter models"
             value={text}
             onFocus={rows.fetchAll}
-            onChange={setText}
+            onChange={(find) => set({ find })}
           />
           <Choice
             label="Condition"
@@ -51,7 +50,7 @@ export function ModelsList({ org, mayChange, models, total, conditions }: Models
             value={condition}
             onChange={(chosen) => {
               rows.fetchAll();
-              setCondition(chosen);
+              set({ condition: chosen === 'all' ? '' : chosen });
             }}
             className="w-44"
           />

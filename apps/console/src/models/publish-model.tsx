@@ -66,7 +66,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
   const models = checked?.found.models ?? [];
   const refusal = publishing.refusal ?? testing.refusal;
   return (
-    <Dialog isOpen onClose={onClose} title="Publish model">
+    <Dialog isOpen onClose={onClose} title="Publish model" mustAnswer={publishing.pending}>
       <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
         <Modal.Body className="space-y-5">
           <Field
@@ -144,7 +144,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
           </p>
         </Modal.Body>
         <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose}>
+          <Button variant="tertiary" onPress={onClose} isDisabled={publishing.pending}>
             Cancel
           </Button>
           <Button type="submit" isPending={publishing.pending}>

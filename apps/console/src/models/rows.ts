@@ -36,6 +36,12 @@ export const modelRow = (model: ListedModelView, severalPools: boolean): ModelTa
   pool: severalPools ? model.pool : null,
 });
 
+/** The list's texts in the page's address. */
+export const IN_ADDRESS = ['find', 'condition'] as const;
+
+/** Fewer can be looked through without a filter. */
+export const FILTERED_FROM = 12;
+
 /** By name. If they are more than a page shows at first, those that failed come first. */
 export function inOrder<M extends { readonly condition: Condition }>(models: readonly M[]): readonly M[] {
   if (models.length <= FIRST_ROWS) return models;

@@ -61,6 +61,7 @@ export function PlanScreen({ org, mayChange, limits, plans, month, nowMs, keysIn
             title="Delete organization"
             lead="With its keys, models, members, usage and audit trail. Nobody can undo it."
             what="the organization's name"
+            name="confirm"
             action={(typed) => deleteOrg(org.slug, typed)}
             leadsTo="/"
           >

@@ -72,7 +72,7 @@ export function Filters({ org, path, filter, keys, models, codes }: FiltersProps
           placeholder="req_… or chatcmpl-…"
           autoComplete="off"
           spellCheck={false}
-          className="font-mono placeholder:leading-5"
+          className="font-mono placeholder:overflow-visible placeholder:leading-5"
         />
         <button type="submit" className="button button--secondary">
           Find

@@ -8,7 +8,7 @@ import { passCookiesOn } from './cookies.ts';
 import { callerAddress, currentUser } from './current.ts';
 import { sameSitePath, secondStepPath, signInPath } from './next-path.ts';
 import { goToProvider } from './provider.ts';
-import { SIGN_IN_OVER, tooManyAttempts } from './words.ts';
+import { SIGN_IN_OVER, SIGNED_OUT, tooManyAttempts } from './words.ts';
 
 const MAX_CODE_CHARACTERS = 40;
 
@@ -91,7 +91,7 @@ const PASSWORD_RULE: Fault = { field: 'next', message: 'Password must have 8 to 
 export async function changePassword(current: string, next: string): Promise<Result<null>> {
   const { accounts, signIn: attempts } = services();
   const user = await currentUser();
-  if (!user) return refuseInput({ message: 'You have been signed out. Sign in again.' });
+  if (!user) return refuseInput({ message: SIGNED_OUT });
   if (typeof current !== 'string' || typeof next !== 'string') return refuseInput(PASSWORD_RULE);
   if (!(await accounts.hasPassword(user.actor.userId)))
     return refuseInput({ message: 'You sign in without a password.' });

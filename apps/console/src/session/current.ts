@@ -6,6 +6,7 @@ import { isUse } from '../server/auth/sessions.ts';
 import { CLIENT_ADDRESS_HEADER, PATH_HEADER } from '../server/http/names.ts';
 import { services } from '../server/services.ts';
 import { signInPath, twoFactorPath } from './next-path.ts';
+import { SIGNED_OUT } from './words.ts';
 
 export type UserActor = Actor & { readonly kind: 'user' };
 
@@ -73,7 +74,7 @@ export function read<T>(result: Result<T>): T {
 export async function asUser<T>(action: (actor: UserActor) => Promise<Result<T>>): Promise<Result<T>> {
   const user = await currentUser();
   if (user) return action(user.actor);
-  return { ok: false, refusal: { code: 'forbidden', message: 'You have been signed out. Sign in again.' } };
+  return { ok: false, refusal: { code: 'forbidden', message: SIGNED_OUT } };
 }
 
 export const callerAddress = async (): Promise<string> =>

@@ -1,9 +1,9 @@
+import { counted } from '../ui/numbers.ts';
+
 const S_A_MINUTE = 60;
 
 const MS_A_MINUTE = 1_000 * S_A_MINUTE;
 const MINUTES_AN_HOUR = 60;
-
-const counted = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`;
 
 export const tooManyAttempts = (retryAfterS: number): string =>
   `Too many attempts. Try again in ${counted(Math.ceil(retryAfterS / S_A_MINUTE), 'minute')}.`;
@@ -15,6 +15,9 @@ export function timeInWords(ms: number): string {
     ? counted(minutes / MINUTES_AN_HOUR, 'hour')
     : counted(minutes, 'minute');
 }
+
+/** What an action answers once the session has ended. */
+export const SIGNED_OUT = 'You have been signed out. Sign in again.';
 
 /** This console's own error: the provider gave no page to redirect to. */
 export const PROVIDER_AWAY = 'provider';

@@ -2,6 +2,7 @@
 
 import { useRouter } from 'next/navigation';
 import { type KeyboardEvent, useEffect, useId, useState } from 'react';
+import { focusHeadingOf } from '../ui/focus.ts';
 import { type Findable, found } from './find.ts';
 import type { Screen } from './screens.ts';
 import { type Findables, useFindables } from './use-findables.ts';
@@ -25,6 +26,7 @@ export function Finder({ org, screens, onDone }: FinderProps) {
   const go = ({ href }: Findable) => {
     onDone();
     router.push(href);
+    focusHeadingOf(href);
   };
   const press = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

@@ -2,6 +2,7 @@
 
 import { Modal } from '@heroui/react';
 import { useEffect, useState } from 'react';
+import { isDialogOpen } from '../ui/focus.ts';
 import { Finder } from './finder.tsx';
 import type { Screen } from './screens.ts';
 
@@ -21,7 +22,7 @@ export function Palette({ org, screens }: PaletteProps) {
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey) return;
       event.preventDefault();
       // A dialog that shows something once must not be left by accident.
-      setOpen((open) => open || document.querySelector('[role=dialog], [role=alertdialog]') === null);
+      setOpen((open) => open || !isDialogOpen());
     };
     addEventListener('keydown', press, { signal: left.signal });
     return () => left.abort();

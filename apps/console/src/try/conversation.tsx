@@ -3,6 +3,8 @@
 import { Button, Spinner } from '@heroui/react';
 import { useEffect, useRef } from 'react';
 import { queryOf } from '../requests/filter.ts';
+import { signInPath } from '../session/next-path.ts';
+import { SIGNED_OUT } from '../session/words.ts';
 import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Note } from '../ui/page.tsx';
@@ -51,7 +53,9 @@ export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
           Waiting for the first words. A sleeping model may take up to a minute to wake.
         </p>
       ) : null}
-      {chat.keyProblem === null ? null : (
+      {chat.keyProblem === null ? null : chat.keyProblem === SIGNED_OUT ? (
+        <SignedOut org={org} />
+      ) : (
         <Note kind="danger">
           <p>{chat.keyProblem}</p>
           <Button variant="secondary" size="sm" className="mt-2" onPress={onPaste}>
@@ -59,7 +63,11 @@ export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
           </Button>
         </Note>
       )}
-      {chat.refusal ? <Refused refusal={chat.refusal} /> : null}
+      {chat.refusal === null ? null : chat.refusal.message === SIGNED_OUT ? (
+        <SignedOut org={org} />
+      ) : (
+        <Refused refusal={chat.refusal} />
+      )}
       {chat.ending ? <p className="text-[0.8125rem] text-muted">{chat.ending}</p> : null}
       {chat.usage && chat.state === 'idle' ? (
         <p className="text-xs text-muted tabular-nums">
@@ -75,6 +83,16 @@ export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
     </div>
   );
 }
+
+/** In another tab, because the conversation is in this one only. */
+const SignedOut = ({ org }: { org: string }) => (
+  <Note kind="danger">
+    <p>{SIGNED_OUT}</p>
+    <a href={signInPath(`/o/${org}/try`)} target="_blank" rel="noreferrer" className="inline-link">
+      Sign in in a new tab, then send it again here
+    </a>
+  </Note>
+);
 
 function Message({ message: { role, text, images } }: { message: ChatMessage }) {
   const mine = role === 'user';

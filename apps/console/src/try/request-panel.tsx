@@ -29,7 +29,7 @@ export function RequestPanel({ models, keyChoice, mayMakeKey, settings, onChange
   const { source, setSource, pasted, setPasted } = keyChoice;
   return (
     <Panel title="Request" className="max-xl:order-first">
-      <div className="grid gap-4 px-5 pb-5 sm:grid-cols-2 xl:grid-cols-1">
+      <div className="grid grid-cols-1 gap-4 px-5 pb-5 sm:grid-cols-2 xl:grid-cols-1">
         {mayMakeKey ? <Choice label="Key" options={SOURCES} value={source} onChange={setSource} /> : null}
         {source === 'pasted' ? (
           <Field
@@ -58,15 +58,15 @@ export function RequestPanel({ models, keyChoice, mayMakeKey, settings, onChange
           <Field
             label="max_tokens"
             type="number"
-            value={String(settings.maxTokens)}
-            onChange={(value) => onChange({ maxTokens: Number(value) })}
+            value={settings.maxTokens}
+            onChange={(maxTokens) => onChange({ maxTokens })}
             input={{ min: 1, max: 8_192 }}
           />
           <Field
             label="temperature"
             type="number"
-            value={String(settings.temperature)}
-            onChange={(value) => onChange({ temperature: Number(value) })}
+            value={settings.temperature}
+            onChange={(temperature) => onChange({ temperature })}
             input={{ min: 0, max: 2, step: 0.1 }}
           />
         </div>

@@ -18,8 +18,9 @@ export interface TrySettings {
   readonly model: string;
   /** Empty: no system message. */
   readonly system: string;
-  readonly maxTokens: number;
-  readonly temperature: number;
+  /** As typed, and so is the temperature. Empty: the request has none. */
+  readonly maxTokens: string;
+  readonly temperature: string;
 }
 
 /** The request body of a conversation. */
@@ -37,8 +38,8 @@ export function bodyOf(
   return {
     model,
     messages: system.trim() === '' ? messages : [{ role: 'system', content: system }, ...messages],
-    max_tokens: maxTokens,
-    temperature,
+    ...(maxTokens === '' ? {} : { max_tokens: Number(maxTokens) }),
+    ...(temperature === '' ? {} : { temperature: Number(temperature) }),
     stream: true,
     stream_options: { include_usage: true },
   };

@@ -1,4 +1,5 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { SIGNED_OUT } from '../session/words.ts';
 
 export interface TokenCounts {
   readonly prompt_tokens: number;
@@ -79,7 +80,7 @@ export async function refusalOf(response: Response): Promise<ApiRefusal> {
     return {
       ...base,
       code: 'no answer',
-      message: response.status === 401 ? 'You have been signed out.' : 'The console refused this request.',
+      message: response.status === 401 ? SIGNED_OUT : 'The console refused this request.',
     };
   }
 }

@@ -29,7 +29,7 @@ const HINTS: Readonly<Record<KeyChoice['source'], string>> = {
   pasted: 'Paste a key, then send the model a message.',
 };
 
-const START: TrySettings = { model: '', system: '', maxTokens: 512, temperature: 0 };
+const START: TrySettings = { model: '', system: '', maxTokens: '512', temperature: '0' };
 
 export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryScreenProps) {
   const chat = useChat(org);
@@ -57,7 +57,7 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
       {models.length === 0 ? (
         <NoModels org={org} mayChange={mayChange} />
       ) : (
-        <div className="grid items-start gap-6 xl:grid-cols-[minmax(0,1fr)_19rem]">
+        <div className="grid grid-cols-1 items-start gap-6 xl:grid-cols-[minmax(0,1fr)_19rem]">
           <section className="card-surface flex min-h-[32rem] flex-col" aria-label="Conversation">
             <Conversation
               org={org}

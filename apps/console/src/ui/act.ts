@@ -1,8 +1,10 @@
 'use client';
 
+import { toast } from '@heroui/react';
 import type { ControlRefusal, Result } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
 import { useCallback, useState } from 'react';
+import { watchFocus } from './focus.ts';
 
 const UNREACHABLE: ControlRefusal = {
   code: 'unavailable',
@@ -21,20 +23,33 @@ export function useAct() {
     async <T>(action: () => Promise<Result<T>>): Promise<T | undefined> => {
       setPending(true);
       setRefusal(null);
-      try {
-        const result = await action();
-        router.refresh();
-        if (result.ok) return result.value;
-        setRefusal(result.refusal);
-      } catch {
-        setRefusal(UNREACHABLE);
-      } finally {
-        setPending(false);
-      }
-      return undefined;
+      const result = await settled(action);
+      if (result.ok || result.refusal !== UNREACHABLE) router.refresh();
+      if (!result.ok) setRefusal(result.refusal);
+      setPending(false);
+      return result.ok ? result.value : undefined;
     },
     [router],
   );
   const clear = useCallback(() => setRefusal(null), []);
   return { act, pending, refusal, clear };
 }
+
+/** `useAct` for a button that has no place for a refusal: a toast says it, whatever it is. */
+export function useToastAct() {
+  const { act: run, pending } = useAct();
+  const act = async <T>(action: () => Promise<Result<T>>): Promise<T | undefined> => {
+    const value = await run(async () => {
+      const result = await settled(action);
+      if (!result.ok) toast.danger(result.refusal.message);
+      return result;
+    });
+    // What is done may take the button away.
+    if (value !== undefined) watchFocus();
+    return value;
+  };
+  return { act, pending };
+}
+
+const settled = <T>(action: () => Promise<Result<T>>): Promise<Result<T>> =>
+  action().catch(() => ({ ok: false, refusal: UNREACHABLE }));

@@ -2,9 +2,10 @@
 
 import { AlertDialog, Button, Modal } from '@heroui/react';
 import type { Result } from '@tidegate/control';
-import { type ReactNode, useRef } from 'react';
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useAct } from './act.ts';
 import { useFocusReturn } from './focus.ts';
+import { Form } from './form.tsx';
 import { Note } from './page.tsx';
 
 interface DialogProps {
@@ -13,17 +14,19 @@ interface DialogProps {
   readonly title: string;
   readonly children: ReactNode;
   readonly size?: 'md' | 'lg';
-  /** Only the dialog's own buttons close it. For dialogs that show something only once. */
+  /** Only the dialog's own buttons close it. */
   readonly mustAnswer?: boolean;
 }
 
+/** A click beside it closes it, unless something was typed or chosen in it. Escape closes it. */
 export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnswer = false }: DialogProps) {
+  const [isUsed, setUsed] = useState(false);
   useFocusReturn(isOpen);
   return (
     <Modal.Backdrop
       isOpen={isOpen}
       onOpenChange={(open) => open || onClose()}
-      isDismissable={!mustAnswer}
+      isDismissable={!mustAnswer && !isUsed}
       isKeyboardDismissDisabled={mustAnswer}
     >
       <Modal.Container size={size} scroll="inside">
@@ -32,10 +35,42 @@ export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnsw
           <Modal.Header className="mb-4">
             <Modal.Heading className="wrap-anywhere">{title}</Modal.Heading>
           </Modal.Header>
-          {children}
+          <div className="contents" onInput={() => setUsed(true)}>
+            {children}
+          </div>
         </Modal.Dialog>
       </Modal.Container>
     </Modal.Backdrop>
+  );
+}
+
+/** Longer than a double click takes, and the answer to its first click. */
+const MEANT_FOR_IT_MS = 800;
+
+interface OnceDialogProps extends Pick<DialogProps, 'onClose' | 'title' | 'children' | 'size'> {
+  /** For the button that closes it. */
+  readonly close: string;
+}
+
+/**
+ * Shows something only once. Only its button closes it, and not at first: it has the place of the
+ * button that led here, which may have been pressed twice.
+ */
+export function OnceDialog({ close, onClose, children, ...props }: OnceDialogProps) {
+  const [isSeen, setSeen] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSeen(true), MEANT_FOR_IT_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <Dialog isOpen onClose={onClose} mustAnswer {...props}>
+      {children}
+      <Modal.Footer>
+        <Button onPress={onClose} isDisabled={!isSeen}>
+          {close}
+        </Button>
+      </Modal.Footer>
+    </Dialog>
   );
 }
 
@@ -47,35 +82,43 @@ interface ConfirmProps {
   readonly children: ReactNode;
   readonly confirm: string;
   readonly danger?: boolean;
+  /** Names of its fields. What is wrong with anything else appears above them. */
+  readonly fields?: readonly string[];
   readonly action: () => Promise<Result<unknown>>;
+  /** It is done and in force. */
   readonly onDone?: () => void;
+  /** It is done and not in force yet. Absent: the dialog says so. */
+  readonly onNotInForce?: (why: string) => void;
 }
 
-/** Asks before an action runs. If the action is refused, it stays open and shows why. */
-export function Confirm({
-  isOpen,
-  onClose,
-  title,
-  children,
-  confirm,
-  danger = true,
-  action,
-  onDone,
-}: ConfirmProps) {
+/**
+ * Asks before an action runs. If the action is refused, it stays open and shows why. If it is done
+ * but not in force yet, it says so and has nothing left to confirm.
+ */
+export function Confirm(props: ConfirmProps) {
+  const { isOpen, onClose, title, children, confirm, danger = true, fields = [] } = props;
   const { act, pending, refusal, clear } = useAct();
+  const [notInForce, setNotInForce] = useState<string | null>(null);
   useFocusReturn(isOpen);
   // Keeps the question readable while the dialog fades out.
-  const asked = useRef({ title, children });
-  if (isOpen) asked.current = { title, children };
+  const asked = useRef({ title, children, notInForce });
+  if (isOpen) asked.current = { title, children, notInForce };
   const close = () => {
     clear();
+    setNotInForce(null);
     onClose();
   };
-  const run = async () => {
-    if ((await act(action)) === undefined) return;
+  const run = async (event: FormEvent) => {
+    event.preventDefault();
+    if (pending) return;
+    const done = await act(() => outcomeOf(props.action));
+    if (done === undefined) return;
+    if (done.notInForce !== undefined && !props.onNotInForce) return setNotInForce(done.notInForce);
     close();
-    onDone?.();
+    if (done.notInForce === undefined) props.onDone?.();
+    else props.onNotInForce?.(done.notInForce);
   };
+  const isOver = asked.current.notInForce !== null;
   return (
     <AlertDialog.Backdrop
       isOpen={isOpen}
@@ -85,27 +128,46 @@ export function Confirm({
       <AlertDialog.Container size="md">
         <AlertDialog.Dialog>
           <AlertDialog.Header>
-            <AlertDialog.Icon status={danger ? 'danger' : 'accent'} />
+            <AlertDialog.Icon status={isOver ? 'warning' : danger ? 'danger' : 'accent'} />
             <AlertDialog.Heading className="wrap-anywhere">{asked.current.title}</AlertDialog.Heading>
           </AlertDialog.Header>
-          <AlertDialog.Body>
-            <div className="space-y-3 text-sm leading-6 text-muted">{asked.current.children}</div>
-            {refusal ? (
-              <Note kind="danger" className="mt-4">
-                {refusal.message}
-              </Note>
-            ) : null}
-          </AlertDialog.Body>
-          <AlertDialog.Footer>
-            <Button variant="tertiary" onPress={close} isDisabled={pending}>
-              Cancel
-            </Button>
-            <Button variant={danger ? 'danger' : 'primary'} onPress={run} isPending={pending}>
-              {confirm}
-            </Button>
-          </AlertDialog.Footer>
+          <Form onSubmit={run} className="contents" refusal={refusal} fields={fields}>
+            <AlertDialog.Body>
+              {isOver ? (
+                <Note kind="warning" className="mt-3">
+                  <p role="status">{asked.current.notInForce}</p>
+                </Note>
+              ) : (
+                <div className="space-y-3 text-sm leading-6 text-muted">{asked.current.children}</div>
+              )}
+            </AlertDialog.Body>
+            <AlertDialog.Footer>
+              <Button
+                key={isOver ? 'close' : 'cancel'}
+                variant={isOver ? 'secondary' : 'tertiary'}
+                onPress={close}
+                isDisabled={pending}
+                autoFocus={isOver}
+              >
+                {isOver ? 'Close' : 'Cancel'}
+              </Button>
+              {isOver ? null : (
+                <Button type="submit" variant={danger ? 'danger' : 'primary'} isPending={pending}>
+                  {confirm}
+                </Button>
+              )}
+            </AlertDialog.Footer>
+          </Form>
         </AlertDialog.Dialog>
       </AlertDialog.Container>
     </AlertDialog.Backdrop>
   );
+}
+
+/** Whether what is done is in force, as an action's value. */
+async function outcomeOf(action: ConfirmProps['action']): Promise<Result<{ notInForce?: string }>> {
+  const result = await action();
+  if (!result.ok) return result;
+  const { notInForce } = result;
+  return { ok: true, value: notInForce === undefined ? {} : { notInForce } };
 }

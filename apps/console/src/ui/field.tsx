@@ -57,7 +57,9 @@ export function Choice<T extends string>({
     setUsed(true);
     onUse?.();
   };
-  const rendered = isUsed ? options : options.filter(({ id }) => id === value);
+  const chosen = options.filter(({ id }) => id === value);
+  // A list without options does not open.
+  const rendered = isUsed || chosen.length === 0 ? options : chosen;
   return (
     <Select
       className={className}
@@ -72,7 +74,7 @@ export function Choice<T extends string>({
     >
       {hideLabel ? null : <Label>{label}</Label>}
       <Select.Trigger>
-        <Select.Value className="min-w-0 truncate [&_*]:truncate" />
+        <Select.Value className="min-w-0 truncate [&_*]:max-w-full [&_*]:truncate" />
         <Select.Indicator />
       </Select.Trigger>
       <Select.Popover>

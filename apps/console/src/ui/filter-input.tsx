@@ -4,7 +4,8 @@ interface FilterInputProps {
   readonly label: string;
   readonly placeholder: string;
   readonly value: string;
-  readonly onFocus: () => void;
+  /** Called before it is used. */
+  readonly onFocus?: () => void;
   readonly onChange: (value: string) => void;
 }
 
@@ -23,6 +24,8 @@ export const FilterInput = ({ label, placeholder, value, onFocus, onChange }: Fi
       value={value}
       onFocus={onFocus}
       onChange={(event) => onChange(event.target.value)}
+      // In a form it would send it.
+      onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
     />
   </div>
 );

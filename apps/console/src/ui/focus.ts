@@ -28,11 +28,47 @@ export const destination = <T extends Candidate>(back: T | null, beginning: T | 
 
 const isLost = () => document.activeElement === null || document.activeElement === document.body;
 
-function mend(): void {
-  const heading = document.querySelector<HTMLElement>('main h1');
-  if (heading) heading.tabIndex = -1;
-  destination(last, heading)?.focus({ preventScroll: true });
+function heading(): HTMLElement | null {
+  const found = document.querySelector<HTMLElement>('main h1');
+  if (found) found.tabIndex = -1;
+  return found;
 }
+
+const mend = (): void => destination(last, heading())?.focus({ preventScroll: true });
+
+/** Calls `look` again and again for some seconds, until it returns true. */
+function lookAWhile(look: () => boolean): void {
+  let looks = 0;
+  const timer = setInterval(() => {
+    looks += 1;
+    if (look() || looks === LOOKS) clearInterval(timer);
+  }, LOOK_EVERY_MS);
+}
+
+/** Mends the focus if what has it disappears within moments, as a button with what it did. */
+export function watchFocus(): void {
+  const focused = document.activeElement;
+  lookAWhile(() => {
+    if (focused?.isConnected || !isLost()) return false;
+    mend();
+    return true;
+  });
+}
+
+/** Moves the focus to the heading of a page once it is shown, as for who came by no link. */
+export function focusHeadingOf(path: string): void {
+  lookAWhile(() => {
+    if (location.pathname !== path || isDialogOpen()) return false;
+    const target = heading();
+    // A page that loads has a heading of its own.
+    if (!target || target.closest('[role=status]')) return false;
+    target.focus({ preventScroll: true });
+    return document.activeElement === target;
+  });
+}
+
+/** Whether a dialog is open. A toast is none, although its role says so. */
+export const isDialogOpen = (): boolean => document.querySelector(DIALOGS) !== null;
 
 /**
  * Returns the focus to where it was before a dialog. The dialogs do so themselves, unless one took
@@ -46,15 +82,13 @@ export function useFocusReturn(isOpen: boolean): void {
   useEffect(() => {
     if (!isOpen) return;
     return () => {
-      let looks = 0;
       let isClosed = false;
-      const timer = setInterval(() => {
-        looks += 1;
+      lookAWhile(() => {
         // Afterwards, only what disappears loses the focus: a click beside everything drops it.
-        if (!document.querySelector(DIALOGS) && isLost() && !(isClosed && last?.isConnected)) mend();
-        isClosed ||= !document.querySelector(DIALOGS);
-        if (looks === LOOKS) clearInterval(timer);
-      }, LOOK_EVERY_MS);
+        if (!isDialogOpen() && isLost() && !(isClosed && last?.isConnected)) mend();
+        isClosed ||= !isDialogOpen();
+        return false;
+      });
     };
   }, [isOpen]);
 }

@@ -1,9 +1,18 @@
 'use client';
 
 import { Form as FormRoot } from '@heroui/react';
-import type { ControlRefusal } from '@tidegate/control';
-import { type ComponentProps, createContext, useContext, useEffect, useRef } from 'react';
+import type { ControlRefusal, Fault } from '@tidegate/control';
+import {
+  type ComponentProps,
+  createContext,
+  type FormEvent,
+  useContext,
+  useEffect,
+  useRef,
+  useState,
+} from 'react';
 import { Note } from './page.tsx';
+import { unreadable } from './unreadable.ts';
 
 type Errors = Readonly<Record<string, string>>;
 
@@ -22,21 +31,29 @@ interface FormProps extends ComponentProps<typeof FormRoot> {
 /**
  * Shows all errors at once, each at its field, and focuses the first of these fields. Keeps what
  * the user typed. The browser validates nothing, because it would keep refusing a field that was
- * invalid once.
+ * invalid once. But a date or a number that it cannot read would count as empty: the form is then
+ * not sent.
  */
-export function Form({ refusal, fields, children, ...props }: FormProps) {
+export function Form({ refusal, fields, children, onSubmit, ...props }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
-  const faults = refusal ? [refusal, ...(refusal.others ?? [])] : [];
+  const [halfTyped, setHalfTyped] = useState<readonly Fault[]>([]);
+  const faults = halfTyped.length > 0 ? halfTyped : refusal ? [refusal, ...(refusal.others ?? [])] : [];
   const errors: Record<string, string> = {};
   const elsewhere: string[] = [];
   for (const { field = '', message } of faults) {
     if (fields.includes(field)) errors[field] = message;
     else elsewhere.push(message);
   }
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    const found = unreadable(event.currentTarget.elements);
+    setHalfTyped(found);
+    if (found.length > 0) event.preventDefault();
+    else onSubmit?.(event);
+  };
   useEffect(() => {
-    if (refusal)
+    if (refusal || halfTyped.length > 0)
       form.current?.querySelector<HTMLElement>('[data-invalid] :is(input, textarea, button)')?.focus();
-  }, [refusal]);
+  }, [refusal, halfTyped]);
   // After an action the framework resets the form. The capturing listener prevents that before the
   // form's fields learn of it.
   useEffect(() => {
@@ -46,7 +63,7 @@ export function Form({ refusal, fields, children, ...props }: FormProps) {
     return () => current?.removeEventListener('reset', keep, { capture: true });
   }, []);
   return (
-    <FormRoot ref={form} validationBehavior="aria" {...props}>
+    <FormRoot ref={form} validationBehavior="aria" onSubmit={submit} {...props}>
       {elsewhere.length > 0 ? (
         <Note kind="danger" className="mb-4">
           {elsewhere.join(' ')}

@@ -8,6 +8,9 @@ const TEN_S_MS = 10_000;
 
 /** 12,345 */
 export const whole = (value: number): string => WHOLE.format(value);
+/** 1 error, 2 errors */
+export const counted = (count: number, unit: string): string =>
+  `${whole(count)} ${unit}${count === 1 ? '' : 's'}`;
 /** 12.3K */
 export const compact = (value: number): string => COMPACT.format(value);
 

@@ -19,3 +19,13 @@ export function writeQuery(texts: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams(givenTexts(texts) as Record<string, string>);
   return query.size === 0 ? '' : `?${query}`;
 }
+
+/** The query with these texts in it, and without those that are empty. */
+export function withTexts(search: string, texts: Readonly<Record<string, string>>): string {
+  const query = new URLSearchParams(search);
+  for (const [name, text] of Object.entries(texts)) {
+    if (text === '') query.delete(name);
+    else query.set(name, text);
+  }
+  return query.size === 0 ? '' : `?${query}`;
+}

@@ -1,7 +1,8 @@
 'use client';
 
-import { Button } from '@heroui/react';
+import { Button, toast } from '@heroui/react';
 import type { Result } from '@tidegate/control';
+import { useRouter } from 'next/navigation';
 import { type ReactNode, useState } from 'react';
 import { Confirm } from './dialogs.tsx';
 import { Field } from './field.tsx';
@@ -15,13 +16,17 @@ interface TypedConfirmProps {
   readonly children: ReactNode;
   /** What the user types to confirm, for example: the organization's name. */
   readonly what: string;
+  /** The name by which a refusal finds the field. */
+  readonly name: string;
   readonly action: (typed: string) => Promise<Result<unknown>>;
   /** Where the browser goes afterwards. */
   readonly leadsTo: string;
 }
 
 /** A panel with something that cannot be undone, and so is confirmed by typing. */
-export function TypedConfirm({ title, lead, children, what, action, leadsTo }: TypedConfirmProps) {
+export function TypedConfirm(props: TypedConfirmProps) {
+  const { title, lead, children, what, name, action, leadsTo } = props;
+  const router = useRouter();
   const [isOpen, setOpen] = useState(false);
   const [typed, setTyped] = useState('');
   return (
@@ -40,11 +45,18 @@ export function TypedConfirm({ title, lead, children, what, action, leadsTo }: T
         title={`${title}?`}
         confirm={`${title} for good`}
         action={() => action(typed)}
+        fields={[name]}
         onDone={() => window.location.assign(leadsTo)}
+        // There is nothing left to show here, so it is told where one goes.
+        onNotInForce={(why) => {
+          toast.warning(why, { timeout: 0 });
+          router.push(leadsTo);
+        }}
       >
         {children}
         <Field
           label={`Type ${what} to confirm`}
+          name={name}
           value={typed}
           onChange={setTyped}
           autoComplete="off"

@@ -1,3 +1,5 @@
+import type { Query } from './query.ts';
+
 /** How many rows of a long list a page renders, and sends, at first. */
 export const FIRST_ROWS = 50;
 
@@ -20,6 +22,9 @@ export function wantedCount({ rows }: RowsQuery, max: number): number {
   return Number.isInteger(count) ? Math.min(Math.max(count, FIRST_ROWS), max) : FIRST_ROWS;
 }
 
-/** The rows that are sent with a page: the first, or all if they are asked for. */
-export const wantedRows = <R>(all: readonly R[], query: RowsQuery): readonly R[] =>
-  query.rows === ALL ? all : all.slice(0, FIRST_ROWS);
+/**
+ * The rows that are sent with a page: the first, or all if they are asked for, or if the query has
+ * any of `filters`.
+ */
+export const wantedRows = <R>(all: readonly R[], query: Query, filters: readonly string[]): readonly R[] =>
+  query.rows === ALL || filters.some((name) => query[name] !== undefined) ? all : all.slice(0, FIRST_ROWS);

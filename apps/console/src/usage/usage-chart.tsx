@@ -3,7 +3,7 @@
 import type { UsageDayView, UsageHourView } from '@tidegate/control';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 import { BARS, countAxis, type StepNames, stepNames } from '../ui/bars.ts';
-import { whole } from '../ui/numbers.ts';
+import { counted, whole } from '../ui/numbers.ts';
 
 /** A bar: a UTC day, YYYY-MM-DD, or the hour that begins at an instant, ISO 8601. */
 interface UsageBar {
@@ -115,7 +115,7 @@ function StepTooltip({ active, payload, full }: TooltipProps & Pick<BarsProps, '
     <div className="rounded-xl border border-border bg-overlay px-3 py-2 text-xs shadow-md">
       <p className="font-medium">{full(step.at)} UTC</p>
       <p className="mt-1 text-muted tabular-nums">{whole(step.answered)} answered</p>
-      <p className="text-muted tabular-nums">{whole(step.errors)} errors</p>
+      <p className="text-muted tabular-nums">{counted(step.errors, 'error')}</p>
     </div>
   );
 }

@@ -119,6 +119,9 @@ describe('deleting an account', () => {
     const viewer = await fixture.user(org, 'viewer');
     const other = await fixture.control.deleteAccount(owner, { email: viewer.email });
     expect(refusal(other)).toMatchObject({ code: 'invalid_input', field: 'email' });
+    // Not that it is no e-mail: that is not what the user wants to know.
+    const refused = refusal(await fixture.control.deleteAccount(owner, { email: 'x' }));
+    expect(refused).toMatchObject({ field: 'email', message: `Type your e-mail to confirm: ${owner.email}` });
     expect(value(await fixture.control.deleteAccount(OPERATOR, { email: viewer.email })).left).toEqual([org]);
     expect(refusal(await fixture.control.deleteAccount(OPERATOR, { email: viewer.email })).code).toBe(
       'not_found',

@@ -28,10 +28,11 @@ export async function deleteAccount(
   input: DeleteAccountInput,
 ): Promise<Result<DeletedAccountView>> {
   const parsed = parseInput(deleteInput, input);
+  // Whatever a user types instead, an e-mail's form is not what is wrong with it.
+  if (actor.kind === 'user' && !(parsed.ok && parsed.value.email === actor.email))
+    return refuse('invalid_input', `Type your e-mail to confirm: ${actor.email}`, 'email');
   if (!parsed.ok) return parsed;
   const { email } = parsed.value;
-  if (actor.kind === 'user' && actor.email !== email)
-    return refuse('invalid_input', `Type your e-mail to confirm: ${actor.email}`, 'email');
   return deps.db.$transaction(async (tx): Promise<Result<DeletedAccountView>> => {
     const user = await tx.user.findUnique({ where: { email }, select: { id: true } });
     if (!user) return refuse('not_found', `There is no account for ${email}.`, 'email');

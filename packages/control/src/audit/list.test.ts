@@ -50,6 +50,12 @@ describe('the audit trail', () => {
     const first = value(await fixture.control.listAudit(OPERATOR, { org, ...input }));
     const rest = await list(org, { ...input, ...(first.next ? { before: first.next } : {}) });
     expect([...first.events, ...rest].map(({ details }) => details.name)).toEqual(['d', 'c', 'b', 'a']);
+    const backwards = { org, from: '2026-11-21', to: '2026-11-20' };
+    expect(refusal(await fixture.control.listAudit(OPERATOR, backwards))).toMatchObject({
+      code: 'invalid_input',
+      message: 'From must not be after To.',
+    });
+    expect(await list(org, { from: '2026-11-20', to: '2026-11-20' })).not.toEqual([]);
     const [elsewhere] = await list(await fixture.org('Another trail'), {});
     for (const [field, bad] of [
       ['from', '21.11.'],

@@ -97,6 +97,8 @@ async function readPage(
   { before, limit, ...filter }: Filters,
   seesAll: boolean,
 ): Promise<Result<AuditPage>> {
+  if (filter.from !== undefined && filter.to !== undefined && filter.from > filter.to)
+    return refuse('invalid_input', 'From must not be after To.', 'from');
   const from = before === undefined ? null : await db.auditEvent.findFirst({ where: { id: before, orgId } });
   if (before !== undefined && !from) return refuse('invalid_input', BEFORE_RULE, 'before');
   const rows = await db.auditEvent.findMany({

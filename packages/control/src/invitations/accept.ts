@@ -7,7 +7,15 @@ import { nameField, reference } from '../fields.ts';
 import { lockMembers } from '../members/lock.ts';
 import { createCredential, createUser, passwordField, type Secret, secretOf } from '../members/user.ts';
 import { weakPassword } from '../members/weak-password.ts';
-import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
+import {
+  type ControlRefusal,
+  type Fault,
+  ok,
+  parseInput,
+  type Result,
+  refuse,
+  refuseInput,
+} from '../result.ts';
 import { whoMayInvite } from './inviter.ts';
 import { hashOfToken } from './token.ts';
 
@@ -69,7 +77,7 @@ export async function acceptInvitation(
   input: AcceptInvitationInput,
 ): Promise<Result<{ email: string; org: string }>> {
   const parsed = parseInput(acceptInput, input);
-  if (!parsed.ok) return parsed;
+  if (!parsed.ok) return withWeakness(deps, parsed.refusal, input);
   const { token } = parsed.value;
   const open = await openInvitation(deps, actor, { token });
   if (!open.ok) return open;
@@ -142,17 +150,36 @@ interface NewAccount {
   readonly secret: Secret | null;
 }
 
+const NO_NAME: Fault = { field: 'name', message: 'Name must be given.' };
+const NO_PASSWORD: Fault = { field: 'password', message: 'Password must be given.' };
+
 /** What creates the account. A password is hashed last, because that costs CPU time. */
 async function newAccountOf(
   { email, org, hasAccount }: OpenInvitation,
   { name, password, withoutPassword }: z.output<typeof acceptInput>,
 ): Promise<Result<NewAccount>> {
   if (hasAccount) return refuseKnown(email);
-  if (name === undefined) return refuse('invalid_input', 'Name must be given.', 'name');
+  const lacksPassword = password === undefined && !withoutPassword;
+  if (name === undefined) return refuseInput(NO_NAME, ...(lacksPassword ? [NO_PASSWORD] : []));
   if (withoutPassword) return ok({ name, secret: null });
-  if (password === undefined) return refuse('invalid_input', 'Password must be given.', 'password');
+  if (password === undefined) return refuseInput(NO_PASSWORD);
   const weak = await weakPassword(password, { email, org: org.name });
   return weak ? refuseInput(weak) : ok({ name, secret: await secretOf(password) });
+}
+
+/** Adds to what is wrong with the input that its password is weak, so that all is told at once. */
+async function withWeakness(
+  deps: ControlDeps,
+  refusal: ControlRefusal,
+  { token, password }: AcceptInvitationInput,
+): Promise<Result<never>> {
+  const { others = [], field, message } = refusal;
+  const faults = [...others, field === undefined ? { message } : { message, field }];
+  const isOther = faults.every((fault) => fault.field === 'name');
+  const open = isOther && password !== undefined ? await openInvitation(deps, null, { token }) : null;
+  if (!open?.ok || password === undefined) return { ok: false, refusal };
+  const weak = await weakPassword(password, { email: open.value.email, org: open.value.org.name });
+  return { ok: false, refusal: weak ? { ...refusal, others: [...others, weak] } : refusal };
 }
 
 const refuseKnown = (email: string) =>

@@ -71,6 +71,23 @@ describe('an invitation', () => {
     value(await fixture.control.acceptInvitation(null, { token, ...account }));
   });
 
+  it('is refused for all that is wrong at once', async () => {
+    const org = await fixture.org('All at once');
+    const { token } = value(
+      await fixture.control.createInvitation(OPERATOR, { org, email: 'all@example.com', role: 'viewer' }),
+    );
+    const faults = async (account: { name?: string; password?: string }) => {
+      const { field, others = [] } = refusal(
+        await fixture.control.acceptInvitation(null, { token, ...account }),
+      );
+      return [field, ...others.map((other) => other.field)];
+    };
+    expect(await faults({ name: ' ', password: 'password1234' })).toEqual(['name', 'password']);
+    expect(await faults({ name: ' ', password: 'short' })).toEqual(['name', 'password']);
+    expect(await faults({ name: ' ', password: account.password })).toEqual(['name']);
+    expect(await faults({})).toEqual(['name', 'password']);
+  });
+
   it('keeps its token out of lists, the audit trail and the database', async () => {
     const org = await fixture.org('Secret link');
     const { token } = await invite(org, 'ada@secret.example');

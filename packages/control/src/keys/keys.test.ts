@@ -305,12 +305,14 @@ describe('states', () => {
     const org = await fixture.org('Revoke');
     const { id } = value(await fixture.control.createKey(OPERATOR, { org, name: 'k' }));
     fixture.limiter.away = true;
-    expect(refusal(await fixture.control.revokeKey(OPERATOR, { org, id }))).toMatchObject({
-      code: 'unavailable',
-      message: expect.stringContaining('may still be accepted'),
+    expect(await fixture.control.revokeKey(OPERATOR, { org, id })).toMatchObject({
+      value: { state: 'Revoked' },
+      notInForce: expect.stringContaining('may still be accepted'),
     });
     fixture.limiter.away = false;
-    expect(value(await fixture.control.revokeKey(OPERATOR, { org, id })).state).toBe('Revoked');
+    const again = await fixture.control.revokeKey(OPERATOR, { org, id });
+    expect(value(again).state).toBe('Revoked');
+    expect(again).not.toHaveProperty('notInForce');
     expect(value(await fixture.control.revokeKey(OPERATOR, { org, id })).state).toBe('Revoked');
     expect(fixture.limiter.revoked).toEqual([id, id]);
     expect(await db.auditEvent.count({ where: { target: id, action: 'key.revoke' } })).toBe(1);

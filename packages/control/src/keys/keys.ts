@@ -33,7 +33,7 @@ const keyInput = z.object({ org: orgField, id: reference('Key id') });
 export type KeyInput = z.input<typeof keyInput>;
 
 /**
- * Revokes a key for good. Once this has resolved ok, no gateway admits the key. `unavailable`: the
+ * Revokes a key for good. Once this has resolved ok, no gateway admits the key. `notInForce`: the
  * key is marked as revoked, but the limiter could not be told and may accept the key until it
  * rereads Postgres. It is safe to revoke again.
  */
@@ -51,8 +51,9 @@ export async function revokeKey(deps: ControlDeps, actor: Actor, input: KeyInput
     const details = { name: row.name, prefix: row.prefix };
     await audit(tx, actor, deps.now(), [{ orgId, action: 'key.revoke', target: row.id, details }]);
   });
-  const told = await tellLimiter(deps, actor, orgId, row);
-  return told.ok ? ok(keyView({ ...row, revokedAt: row.revokedAt ?? at }, deps.now())) : told;
+  const untold = await tellLimiter(deps, actor, orgId, row);
+  const revoked = ok(keyView({ ...row, revokedAt: row.revokedAt ?? at }, deps.now()));
+  return untold === null ? revoked : { ...revoked, notInForce: untold };
 }
 
 /** Removes a revoked key from the list. Its usage stays. */
@@ -75,8 +76,8 @@ export async function removeRevoked(
   orgId: string,
   { id, name, prefix, hash }: Pick<FoundKey['row'], 'id' | 'name' | 'prefix' | 'hash'>,
 ): Promise<Result<null>> {
-  const told = await tellLimiter(deps, actor, orgId, { id, hash });
-  if (!told.ok) return told;
+  const untold = await tellLimiter(deps, actor, orgId, { id, hash });
+  if (untold !== null) return refuse('unavailable', untold);
   await deps.db.$transaction(async (tx) => {
     const { count } = await tx.apiKey.deleteMany({ where: { id } });
     if (count === 0) return;
@@ -120,19 +121,17 @@ async function orgOfKey(
     : org;
 }
 
+/** Null: the limiter knows that the key is revoked. Otherwise: why not, and what follows. */
 async function tellLimiter(
   { limiter }: ControlDeps,
   actor: Actor,
   orgId: string,
   key: { id: string; hash: Uint8Array },
-): Promise<Result<null>> {
+): Promise<string | null> {
   try {
     await limiter.revokeKey({ orgId, keyId: key.id, keyHash: key.hash });
-    return ok(null);
+    return null;
   } catch (error) {
-    return refuse(
-      'unavailable',
-      `The key is marked as revoked but may still be accepted: ${unreached('limiter', error, actor)}. It will be refused within a minute of the limiter being back.`,
-    );
+    return `The key is marked as revoked but may still be accepted: ${unreached('limiter', error, actor)}. It will be refused within a minute of the limiter being back.`;
   }
 }

@@ -219,8 +219,9 @@ async function changeMember(
       ...(change.losesOwner ? await withdrawInvitations(tx, orgId, { invitedBy: email }) : []),
       ...(change.losesMember ? await withdrawInvitations(tx, orgId, { email }) : []),
     ];
+    const from = change.action === 'member.setRole' ? { from: member.role } : {};
     await audit(tx, actor, deps.now(), [
-      { orgId, action: change.action, target: userId, details: { email, role } },
+      { orgId, action: change.action, target: userId, details: { email, role, ...from } },
       ...withdrawn,
     ]);
     return ok({ userId, email, name: user.name, role, since: createdAt.toISOString() });

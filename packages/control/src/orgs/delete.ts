@@ -35,7 +35,7 @@ export type DeleteOrgInput = z.input<typeof deleteInput>;
  * no gateway admits its keys, and its requests in flight are ending.
  *
  * If this program dies in between, limiter, runner and metering finish by themselves. It is also
- * safe to repeat, for an operator with the organization's id. `unavailable`: it is deleted, but no
+ * safe to repeat, for an operator with the organization's id. `notInForce`: it is deleted, but no
  * limiter could be told.
  */
 export async function deleteOrg(
@@ -90,16 +90,20 @@ async function finish(
   id: string,
   modelIds: readonly string[],
 ): Promise<Result<DeletedOrgView>> {
-  try {
-    await deps.limiter.forgetOrg(id);
-  } catch (error) {
-    return refuse(
-      'unavailable',
-      `The organization is deleted, but its keys may still be accepted: ${unreached('limiter', error, actor)}. They will be refused within a minute of the limiter being back.`,
-    );
-  }
+  const untold = await forget(deps, actor, id);
   const [runnerTold, usageDeleted] = await Promise.all([endModels(deps, modelIds), purgeUsage(deps, id)]);
-  return ok({ id, runnerTold, usageDeleted });
+  const deleted = ok({ id, runnerTold, usageDeleted });
+  return untold === null ? deleted : { ...deleted, notInForce: untold };
+}
+
+/** Null: the limiter has forgotten it. Otherwise it could not be told: what follows. */
+async function forget({ limiter }: ControlDeps, actor: Actor, id: string): Promise<string | null> {
+  try {
+    await limiter.forgetOrg(id);
+    return null;
+  } catch (error) {
+    return `The organization is deleted, but its keys may still be accepted: ${unreached('limiter', error, actor)}. They will be refused within a minute of the limiter being back.`;
+  }
 }
 
 /** Has the runner end the models, whose rows are gone. False: it could not be reached. */

@@ -87,7 +87,7 @@ export type SetOrgPlanInput = z.input<typeof setPlanInput>;
 
 /**
  * Moves an organization to a plan. Users can choose only plans that are offered. Resolves when the
- * new limits are in force. `unavailable`: the change is written but not in force yet.
+ * new limits are in force, or with `notInForce`.
  */
 export async function setOrgPlan(
   deps: ControlDeps,

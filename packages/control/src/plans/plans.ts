@@ -67,9 +67,8 @@ const visibleTo = (userId: string, orgId: string | undefined) => ({
 
 /**
  * Changes some values of a plan, or creates the plan if all limits are given. A new plan is not
- * offered unless the input says so. Resolves when the new
- * limits are in force for all organizations on the plan. `unavailable`: the change is written but
- * not in force yet. For operators only.
+ * offered unless the input says so. Resolves when the new limits are in force for all organizations
+ * on the plan, or with `notInForce`. For operators only.
  */
 export async function setPlan(
   deps: ControlDeps,

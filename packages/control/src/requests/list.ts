@@ -57,7 +57,7 @@ export async function listRequests(
   if (!parsed.ok) return parsed;
   const { keyId = null, modelId = null, outcome = null, from, to, before, limit } = parsed.value;
   if (from !== undefined && to !== undefined && from >= to)
-    return refuse('invalid_input', 'From must be before To.', 'from');
+    return refuse('invalid_input', 'The period must end after it begins.', 'from');
   const org = await access(deps, actor, parsed.value.org, 'request.list');
   if (!org.ok) return org;
   const orgId = org.value.id;

@@ -136,9 +136,13 @@ describe('the list of requests', () => {
       refusal(await fixture.control.listRequests(OPERATOR, { org, ...input })).message;
     expect(await told({ from: 'yesterday' })).toMatch(/^From must be a UTC time as YYYY-MM-DDTHH:MM/);
     expect(await told({ to: '2026-02-30T10:00' })).toMatch(/^To must be/);
-    expect(await told({ from: '2026-11-20T12:01', to: '2026-11-20T12:00' })).toBe('From must be before To.');
-    expect(await told({ from: '2026-11-20T12:00', to: '2026-11-20T12:00' })).toBe('From must be before To.');
-    expect(await told({ from: '2026-11-21', to: '2026-11-20' })).toBe('From must be before To.');
+    expect(await told({ from: '2026-11-20T12:01', to: '2026-11-20T12:00' })).toBe(
+      'The period must end after it begins.',
+    );
+    expect(await told({ from: '2026-11-20T12:00', to: '2026-11-20T12:00' })).toBe(
+      'The period must end after it begins.',
+    );
+    expect(await told({ from: '2026-11-21', to: '2026-11-20' })).toBe('The period must end after it begins.');
     expect(await told({ outcome: 'Bad!' })).toMatch(/^Outcome must be answered, errors, or an error code/);
     expect(await told({ before: 'x' })).toMatch(/^Before must be/);
     expect(await told({ limit: 201 })).toMatch(/^Limit must be/);

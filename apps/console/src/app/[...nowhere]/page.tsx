@@ -1,4 +1,7 @@
+import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
+
+export const metadata: Metadata = { title: 'Not found' };
 
 /**
  * Any address that no screen has. Without this route the answer is the same, but the font is not

@@ -1,7 +1,23 @@
+import type { Metadata } from 'next';
 import type { ReactNode } from 'react';
-import { requireOrg } from '#session/current.ts';
+import { currentUser, membershipsOf, requireOrg } from '#session/current.ts';
 import { attentionOf } from '#shell/attention.ts';
 import { Shell } from '#shell/shell.tsx';
+
+const NOT_FOUND = 'Not found · Tidegate';
+
+/** A screen of an organization that is not there does not have the screen's title. */
+export async function generateMetadata({ params }: { params: Promise<{ org: string }> }): Promise<Metadata> {
+  const { org } = await params;
+  // While the database is away, what the page says of it has the screen's title.
+  const isThere = await mayOpen(org).catch(() => true);
+  return isThere ? {} : { title: { default: NOT_FOUND, template: NOT_FOUND } };
+}
+
+async function mayOpen(org: string): Promise<boolean> {
+  const user = await currentUser();
+  return user !== null && (await membershipsOf(user)).some(({ slug }) => slug === org);
+}
 
 export default async function OrgLayout({
   children,

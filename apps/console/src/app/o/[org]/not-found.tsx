@@ -1,5 +1,8 @@
+import type { Metadata } from 'next';
 import { Link } from '#ui/link.tsx';
 import { Empty } from '#ui/page.tsx';
+
+export const metadata: Metadata = { title: 'Not found' };
 
 /** Shown for a page of what the organization does not have. The rest of the console stays. */
 export default function NothingHere() {

@@ -1,4 +1,7 @@
+import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
+
+export const metadata: Metadata = { title: 'Not found' };
 
 /** An address that no screen has. The organization's menu stays around the message. */
 export default function NoSuchScreen() {

@@ -1,11 +1,12 @@
 import type { Metadata } from 'next';
 import { ApiScreen } from '#models/api-screen.tsx';
 import { firstUsable } from '#models/first-usable.ts';
-import { countByCondition, inOrder, modelRow } from '#models/rows.ts';
+import { countByCondition, IN_ADDRESS, inOrder, modelRow } from '#models/rows.ts';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
-import { type RowsQuery, wantedRows } from '#ui/wanted-rows.ts';
+import type { Query } from '#ui/query.ts';
+import { wantedRows } from '#ui/wanted-rows.ts';
 
 export const metadata: Metadata = { title: 'API' };
 /** Short, because a model's condition changes within seconds. */
@@ -13,7 +14,7 @@ const REFRESH_MS = 2_000;
 
 interface ApiProps {
   readonly params: Promise<{ org: string }>;
-  readonly searchParams: Promise<RowsQuery>;
+  readonly searchParams: Promise<Query>;
 }
 
 export default async function Api({ params, searchParams }: ApiProps) {
@@ -21,13 +22,14 @@ export default async function Api({ params, searchParams }: ApiProps) {
   const { control, publicApiUrl } = services();
   const models = read(await control.listModels(actor, { org: org.slug }));
   const severalPools = new Set(models.map(({ pool }) => pool)).size > 1;
+  const sent = wantedRows(inOrder(models), await searchParams, IN_ADDRESS);
   return (
     <>
       <Live everyMs={REFRESH_MS} />
       <ApiScreen
         org={org.slug}
         mayChange={org.role === 'owner'}
-        models={wantedRows(inOrder(models), await searchParams).map((model) => modelRow(model, severalPools))}
+        models={sent.map((model) => modelRow(model, severalPools))}
         total={models.length}
         conditions={countByCondition(models)}
         example={firstUsable(models)?.name ?? null}

@@ -46,21 +46,26 @@ export default async function Audit({ params, searchParams }: AuditProps) {
           </a>
         ))}
       />
-      <Filters filter={filter} />
+      <Filters path={path} filter={filter} />
       {refused === null ? null : (
         <Note kind="danger" className="mb-6">
           {refused}
         </Note>
       )}
-      <section className="card-surface" aria-label="Events">
-        {page.events.length === 0 ? (
-          <Empty icon={<span className="icon-scroll-text size-5" aria-hidden />} title="Nothing here">
-            Changes of keys, models, members and the plan appear here.
-          </Empty>
-        ) : (
-          <EventsTable events={page.events} />
-        )}
-      </section>
+      {refused === null ? (
+        <section className="card-surface" aria-label="Events">
+          {page.events.length === 0 ? (
+            <Empty
+              icon={<span className="icon-scroll-text size-5" aria-hidden />}
+              title={queryOf(filter) === '' ? 'Nothing here' : 'No event matches the filter'}
+            >
+              Changes of keys, models, members and the plan appear here.
+            </Empty>
+          ) : (
+            <EventsTable events={page.events} />
+          )}
+        </section>
+      ) : null}
       <nav className="mt-4 flex justify-end gap-2" aria-label="Pages">
         {before ? (
           <Link href={`${path}${queryOf(filter)}`} className={link}>

@@ -1,17 +1,19 @@
 import type { Metadata } from 'next';
 import { KeysScreen } from '#keys/keys-screen.tsx';
 import { rowOf } from '#keys/row-of.ts';
+import { IN_ADDRESS } from '#keys/rows.ts';
 import { rulesOf } from '#keys/rules-of.ts';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
-import { type RowsQuery, wantedRows } from '#ui/wanted-rows.ts';
+import type { Query } from '#ui/query.ts';
+import { wantedRows } from '#ui/wanted-rows.ts';
 
 export const metadata: Metadata = { title: 'Keys' };
 
 interface KeysProps {
   readonly params: Promise<{ org: string }>;
-  readonly searchParams: Promise<RowsQuery>;
+  readonly searchParams: Promise<Query>;
 }
 
 export default async function Keys({ params, searchParams }: KeysProps) {
@@ -31,7 +33,7 @@ export default async function Keys({ params, searchParams }: KeysProps) {
         org={org.slug}
         plan={org.plan}
         mayChange={org.role === 'owner'}
-        keys={wantedRows(keys, await searchParams).map(rowOf)}
+        keys={wantedRows(keys, await searchParams, IN_ADDRESS).map(rowOf)}
         valid={keys.filter(({ state }) => state !== 'Revoked').length}
         total={keys.length}
         models={read(models).map(({ name, kind, condition }) => ({ name, kind, condition }))}

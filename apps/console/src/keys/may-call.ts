@@ -1,0 +1,12 @@
+import { type MayCall, mayCallText } from '@tidegate/control';
+
+/** So many names are shown in a row. */
+const SHOWN = 3;
+
+/** What a key may call, as short as a row of the list. One that would stand alone is not cut. */
+export function shortMayCall(mayCall: MayCall): string {
+  const { all, models, deleted } = mayCall;
+  const more = models.length - SHOWN + deleted;
+  if (all || models.length <= SHOWN || more === 1) return mayCallText(mayCall);
+  return `${models.slice(0, SHOWN).join(', ')} and ${more} more`;
+}

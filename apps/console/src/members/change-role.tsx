@@ -1,0 +1,51 @@
+'use client';
+
+import { toast } from '@heroui/react';
+import type { Role } from '@tidegate/control';
+import { Confirm } from '../ui/dialogs.tsx';
+import { setRole } from './actions.ts';
+
+export interface RoleChange {
+  readonly email: string;
+  readonly from: Role;
+  readonly to: Role;
+}
+
+interface ChangeRoleProps {
+  readonly org: string;
+  /** E-mail of the signed-in user. */
+  readonly me: string;
+  /** Null: no role is to be changed. */
+  readonly change: RoleChange | null;
+  readonly onClose: () => void;
+}
+
+const MAY: Readonly<Record<Role, string>> = {
+  owner: 'manage keys, models, members and the plan, and delete the organization',
+  member: 'see everything and try models',
+  viewer: 'see everything',
+};
+
+/** Asks before a role is saved: a key that is pressed on a closed choice is enough to change it. */
+export function ChangeRole({ org, me, change, onClose }: ChangeRoleProps) {
+  const { email = '', from = 'viewer', to = 'viewer' } = change ?? {};
+  const isMe = email === me;
+  const losesOwner = from === 'owner' && to !== 'owner';
+  return (
+    <Confirm
+      isOpen={change !== null}
+      onClose={onClose}
+      title={isMe ? `Change your own role to ${to}?` : `Make ${email} ${to === 'owner' ? 'an' : 'a'} ${to}?`}
+      confirm="Change role"
+      danger={losesOwner}
+      action={() => setRole(org, email, to)}
+      onDone={() => toast.success('The role is changed.')}
+    >
+      <p>
+        {isMe ? 'You' : 'They'} may then {MAY[to]}.
+        {losesOwner ? ` Open invitations that ${isMe ? 'you' : 'they'} made stop working.` : ''}
+      </p>
+      {isMe && losesOwner ? <p>Only another owner can make you one again.</p> : null}
+    </Confirm>
+  );
+}
