@@ -90,7 +90,7 @@ async function holding(
       await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN });
       await joinOrg(scriptDeps, instanceId, orgId);
       const taken = await takeLargeBody(scriptDeps, { orgId, instanceId, admissionId: 'req_held' }, false);
-      expect(taken).toBe('taken');
+      expect(taken).toEqual({ kind: 'taken' });
     }),
   );
   return { instanceId, orgIds };
@@ -218,13 +218,13 @@ describe('while the index of instances is unavailable', () => {
     expect(await sendHeartbeat(scriptDeps, instanceId, true)).toBe('alive');
     const [orgId = ''] = orgIds;
     const ref = { orgId, instanceId, admissionId: 'req_more' };
-    expect(await takeLargeBody(scriptDeps, ref, false)).toBe('taken');
+    expect(await takeLargeBody(scriptDeps, ref, false)).toEqual({ kind: 'taken' });
     expect(await reaperOf(scriptDepsOf(0)).run(trusted)).toEqual([]);
 
     const anotherOrgId = newOrgId();
     await putOrg(scriptDeps, { orgId: anotherOrgId, version: 1, ...ROOMY_PLAN });
     await expect(joinOrg(scriptDeps, instanceId, anotherOrgId)).rejects.toThrow('unavailable');
-    expect(await takeLargeBody(scriptDeps, { ...ref, orgId: anotherOrgId }, false)).toBe('need_join');
+    expect(await takeLargeBody(scriptDeps, { ...ref, orgId: anotherOrgId }, false)).toEqual({ kind: 'need_join' });
   });
 });
 

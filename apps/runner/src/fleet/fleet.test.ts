@@ -247,6 +247,26 @@ describe('a takeover', () => {
     }
   });
 
+  it('does not start a stopped model that may have run, while another one has the room', async () => {
+    const runs = {
+      ...LARGE,
+      mode: 'wake_on_request',
+      seenRunning: true,
+      runs: true,
+      stopped: false,
+    } as const;
+    const late = { ...LARGE, mode: 'always_on', late: true, runs: false, stopped: true } as const;
+    const { fleet, machine } = fleetOf([runs, late]);
+    try {
+      await fleet.start();
+      await fleet.command('mdl_1', 'start');
+      await eventually(() => machine.runs('mdl_1'));
+      expect(machine.most).toBeLessThanOrEqual(CAPACITY);
+    } finally {
+      await fleet.close(false);
+    }
+  });
+
   it('leaves asleep what is found to be off too late, unless a request waits for it', async () => {
     const late = { ...LARGE, mode: 'wake_on_request', late: true, seenRunning: true } as const;
     const shapes = [0, 1].map(() => ({ ...late, cost: 1, runs: false, stopped: false, turnsToLook: 4 }));

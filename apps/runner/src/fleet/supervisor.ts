@@ -49,6 +49,8 @@ export class Supervisor {
   readonly #effects: Effects;
   #spec: ModelSpec;
   #ended = false;
+  /** Whether it has its room only in case it runs, which is not known yet. */
+  #isAssumed = false;
   #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
 
   constructor(spec: ModelSpec, deps: SupervisorDeps) {
@@ -126,6 +128,7 @@ export class Supervisor {
    */
   async look(withinMs: number): Promise<LeftBehind> {
     const found = await this.#driver.leftBehind(withinMs);
+    this.#isAssumed = found === 'unknown';
     if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#tenancy.hold();
     return found;
   }
@@ -176,6 +179,8 @@ export class Supervisor {
       if (state.phase !== 'launching') this.#tenancy.withdraw();
       if (state.phase === 'stopped') this.#tenancy.release();
     }
+    if (event.type === 'halted') this.#dropAssumed();
+    if (event.type === 'up') this.#isAssumed = false;
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
     if (this.#isSettled()) this.#waiters.release();
@@ -268,10 +273,18 @@ export class Supervisor {
 
   /** It was not running, so the room that it was given in case it ran is not its own. */
   #beOff(): void {
+    this.#isAssumed = false;
     this.#tenancy.release();
     if (this.#state.phase !== 'launching') this.dispatch({ type: 'restarting' });
     else if (this.#spec.mode === 'always_on' || this.#waiters.size > 0) this.#tenancy.ask();
     else this.dispatch({ type: 'unwanted' });
+  }
+
+  /** Neither is it once the model has been ended. */
+  #dropAssumed(): void {
+    if (!this.#isAssumed) return;
+    this.#isAssumed = false;
+    this.#tenancy.release();
   }
 
   #announce(): void {
