@@ -224,7 +224,9 @@ describe('while the index of instances is unavailable', () => {
     const anotherOrgId = newOrgId();
     await putOrg(scriptDeps, { orgId: anotherOrgId, version: 1, ...ROOMY_PLAN });
     await expect(joinOrg(scriptDeps, instanceId, anotherOrgId)).rejects.toThrow('unavailable');
-    expect(await takeLargeBody(scriptDeps, { ...ref, orgId: anotherOrgId }, false)).toEqual({ kind: 'need_join' });
+    expect(await takeLargeBody(scriptDeps, { ...ref, orgId: anotherOrgId }, false)).toEqual({
+      kind: 'need_join',
+    });
   });
 });
 
