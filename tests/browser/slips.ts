@@ -145,7 +145,7 @@ export function describeSlips(site: Site): void {
           route.request().method() === 'POST' ? route.abort() : route.continue(),
         );
         await start.click();
-        await page.getByText('The console could not be reached, or failed.').waitFor();
+        await page.getByText('The console failed or could not be reached.').waitFor();
         // A toast is no dialog.
         await page.keyboard.press('Control+k');
         await page.getByRole('combobox', { name: /Screen, key/ }).waitFor();

@@ -9,9 +9,9 @@ interface CheckResultProps {
   readonly anyway: 'publish' | 'save' | null;
 }
 
-/** Whether a check was refused for no fault in what was typed, so that it may be overruled. */
+/** Whether a check was refused for no fault in a field, so that it may be overruled. */
 export const isUncheckable = (refusal: ControlRefusal | null): boolean =>
-  refusal?.code === 'unavailable' || refusal?.code === 'limit_reached';
+  refusal?.field === undefined && (refusal?.code === 'unavailable' || refusal?.code === 'limit_reached');
 
 /** What a check found, as sentences. */
 export const sentencesOf = ({ told }: ModelCheck): string => told.map(({ text }) => text).join(' ');

@@ -6,18 +6,21 @@ import { readTexts, withTexts } from './query.ts';
 
 /**
  * Texts of a list, such as its filter, that the page's address has, too: a reload, a link and going
- * back find them. While `isBusy` the address waits, because to write it would end a navigation.
+ * back find them. An address of the same page without them, such as the menu's, gets them back.
+ * While `isBusy` the address waits, because to write it would end a navigation.
  */
 export function useAddressTexts<N extends string>(names: readonly N[], isBusy: boolean) {
   const query = useSearchParams();
   const [texts, setTexts] = useState(() => readTexts(names, Object.fromEntries(query)));
   const set = (part: Partial<Record<N, string>>) => setTexts((now) => ({ ...now, ...part }));
+  const search = query.toString();
   const written = JSON.stringify(texts);
   useEffect(() => {
     if (isBusy) return;
-    const { pathname, search, hash } = location;
-    const wanted = withTexts(search, JSON.parse(written));
-    if (wanted !== search) history.replaceState(null, '', `${pathname}${wanted}${hash}`);
-  }, [written, isBusy]);
+    const { pathname, hash } = location;
+    const before = search === '' ? '' : `?${search}`;
+    const wanted = withTexts(before, JSON.parse(written));
+    if (wanted !== before) history.replaceState(null, '', `${pathname}${wanted}${hash}`);
+  }, [written, search, isBusy]);
   return [texts, set] as const;
 }

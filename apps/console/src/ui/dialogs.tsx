@@ -18,7 +18,7 @@ interface DialogProps {
   readonly mustAnswer?: boolean;
 }
 
-/** A click beside it closes it, unless something was typed or chosen in it. Escape closes it. */
+/** A click beside it closes it, unless something was typed or ticked in it. Escape closes it. */
 export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnswer = false }: DialogProps) {
   const [isUsed, setUsed] = useState(false);
   useFocusReturn(isOpen);
