@@ -128,6 +128,24 @@ describe('the session', () => {
     await eventually(() => fake.of('withdraw').length === 1);
   });
 
+  it('undoes an admission that was not answered before the instance was given up', async () => {
+    const { limiter, fake, told } = await start({
+      heartbeatMs: 60_000,
+      callTimeoutMs: 60_000,
+      cutOffMs: 300,
+    });
+    Object.assign(fake.answers, { heartbeat: () => undefined, admit: () => undefined });
+    const handle = limiter.admissionHandle('org_1', 'a1');
+    const open = limiter.admit(handle, admission);
+    await eventually(() => told.lost.length === 1);
+    fake.stop();
+    expect(await open).toBe(INTERNAL_ERROR);
+    fake.answers.heartbeat = () => ({ heartbeat: {} });
+    await fake.start();
+    await eventually(() => fake.of('withdraw').length === 1);
+    expect(fake.of('withdraw')[0]?.withdraw).toMatchObject(sent(handle));
+  });
+
   it('moves to another limiter when its own is gone', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     const { limiter } = await start({ peers: peersAt(first.address, second.address) }, first);

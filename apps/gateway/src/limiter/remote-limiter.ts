@@ -173,7 +173,11 @@ export class RemoteLimiter {
   async takeLargeBody(handle: AdmissionHandle, traceparent?: string): Promise<Passed | Refusal> {
     if (!this.ready) return INTERNAL_ERROR;
     const reply = await this.#session.call({ takeLargeBody: handle, traceparent });
-    if (this.#isOver(handle) || reply?.failed?.notRun) return INTERNAL_ERROR;
+    if (reply?.failed?.notRun) return INTERNAL_ERROR;
+    if (this.#isOver(handle)) {
+      void this.releaseLargeBody(handle);
+      return INTERNAL_ERROR;
+    }
     const { result, retryAfterMs = 0 } = reply?.takeLargeBody ?? {};
     if (result === 'RESULT_TAKEN') {
       this.#grants.tookLargeBody(handle);
@@ -204,7 +208,11 @@ export class RemoteLimiter {
     if (!this.ready) return INTERNAL_ERROR;
     const call = admitCallOf(handle, request);
     const reply = await this.#session.call({ admit: call, traceparent });
-    if (this.#isOver(handle) || reply?.failed?.notRun) return INTERNAL_ERROR;
+    if (reply?.failed?.notRun) return INTERNAL_ERROR;
+    if (this.#isOver(handle)) {
+      void this.withdraw(handle);
+      return INTERNAL_ERROR;
+    }
     const admission = this.#decided(reply);
     if (!isRefusal(admission)) this.#grants.admitted(handle, call, admission.decidedAtMs);
     else if (!reply?.admission?.outcome) void this.withdraw(handle);
@@ -276,7 +284,8 @@ export class RemoteLimiter {
   }
 
   /**
-   * Whether the instance was given up while the limiter decided. If so, its grants ended with it.
+   * Whether the instance was given up while the limiter decided. If no limiter has ended it yet,
+   * what it was granted must be undone.
    */
   #isOver({ instanceId }: AdmissionHandle): boolean {
     return instanceId !== this.#lease.instanceId;

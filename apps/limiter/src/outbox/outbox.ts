@@ -98,11 +98,13 @@ function reporter({ metrics, logger }: OutboxOptions): (settlements: number, err
   let sinceMs = Number.NEGATIVE_INFINITY;
   let settlements = 0;
   return (count, err) => {
+    const nowMs = performance.now();
     metrics.unpublished(count);
-    settlements += count;
-    if (performance.now() - sinceMs < WARN_EVERY_MS) return;
+    // What is left from long ago belongs to another outage.
+    settlements = nowMs - sinceMs < 2 * WARN_EVERY_MS ? settlements + count : count;
+    if (nowMs - sinceMs < WARN_EVERY_MS) return;
     logger.warn({ err: err ?? undefined, settlements }, 'settlements are left to the sweep');
-    sinceMs = performance.now();
+    sinceMs = nowMs;
     settlements = 0;
   };
 }

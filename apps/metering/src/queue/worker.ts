@@ -95,7 +95,7 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     logger.warn(record, 'settlements could not be written yet');
   });
   return {
-    running: () => worker.isRunning(),
+    running: () => resting !== undefined || worker.isRunning(),
     async close() {
       clearTimeout(resting);
       await worker.close();

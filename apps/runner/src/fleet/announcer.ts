@@ -14,7 +14,7 @@ type Shown = Pick<PersistedCondition, 'condition' | 'reason'>;
 export class Announcer {
   readonly #deps: AnnouncerDeps;
   #revision = 0;
-  #persisted: Shown | null = null;
+  #persisted: PersistedCondition | null = null;
 
   constructor(deps: AnnouncerDeps) {
     this.#deps = deps;
@@ -26,15 +26,18 @@ export class Announcer {
   }
 
   /** Notes what Postgres has. */
-  begin(persisted: Shown): void {
+  begin(persisted: PersistedCondition): void {
     this.#persisted = persisted;
   }
 
   announce(entry: CatalogEntry, { condition, reason }: Shown): void {
     const { catalog, writer, nowMs } = this.#deps;
     this.#revision = catalog.put(entry);
-    if (this.#persisted?.condition === condition && this.#persisted.reason === reason) return;
-    this.#persisted = { condition, reason };
-    writer.write(entry.modelId, { condition, reason, atMs: nowMs() });
+    const before = this.#persisted;
+    if (before?.condition === condition && before.reason === reason) return;
+    // A start that waits for room, or no longer, is still the same start.
+    const isSame = condition === 'starting' && before?.condition === condition;
+    this.#persisted = { condition, reason, atMs: isSame ? before.atMs : nowMs() };
+    writer.write(entry.modelId, this.#persisted);
   }
 }

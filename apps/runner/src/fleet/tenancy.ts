@@ -86,12 +86,15 @@ export class Tenancy implements Tenant {
     return this.isWaiting ? this.#waitsFor : '';
   }
 
-  /** Says once why the model waits. Called now and then: mostly there is room in a moment. */
+  /**
+   * Says once why the model waits. Called now and then: mostly there is room in a moment. How full
+   * the pool is, only the log tells: it is about models of other organizations, too.
+   */
   explainWait(): void {
     const use = this.#deps.room.use();
     if (!this.isWaiting || this.#waitsFor !== '' || use === null) return;
     const { capacity, used } = use;
-    this.#waitsFor = `Waits for room in its pool: ${used} of ${capacity} taken, and it needs ${this.cost}.`;
+    this.#waitsFor = `Waits for room in its pool: it needs ${this.cost} of ${capacity}.`;
     this.#deps.logger.info({ capacity, used, cost: this.cost }, 'a model waits for room in its pool');
     this.#deps.announce();
   }
