@@ -12,8 +12,12 @@ describe('within', () => {
 
   it('rejects with work that fails in time, and ignores what fails later', async () => {
     await expect(within(failed(), 60_000, 'late')).rejects.toThrow('failed');
-    const failsLate = new Promise((resolve) => setTimeout(resolve, 10)).then(failed);
+    let fail = () => {};
+    const failsLate = new Promise((resolve) => {
+      fail = () => resolve(failed());
+    });
     expect(await within(failsLate, 1, 'late')).toBe('late');
+    fail();
     await expect(failsLate).rejects.toThrow('failed');
   });
 });

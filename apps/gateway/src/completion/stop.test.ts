@@ -257,7 +257,7 @@ describe('a gateway that is stopped', () => {
 
 describe('a lease that is lost', () => {
   const underIt = stages.filter(([, { end }]) => end !== undefined);
-  it.each(underIt)('while %s ends the request, whose slots are already free', async (_when, stage) => {
+  it.each(underIt)('while %s ends the request, whose slots are already free', async (when, stage) => {
     const { instanceId } = harness.limiter.admissionHandle('org', 'x');
     const answer = await endAt(stage, async () => {
       harness.limiterServer.answers.heartbeat = ({ heartbeat }) => ({
@@ -266,7 +266,10 @@ describe('a lease that is lost', () => {
       await eventually(() => harness.limiter.admissionHandle('org', 'x').instanceId !== instanceId);
     });
     await eventually(() => answer().includes('internal_error'));
-    expect(limiterCalls()).toEqual(stage.calls);
+    // What was under way is undone to be sure: limiters ignore that for an ended instance.
+    const undone = when === 'it is admitted' ? ['withdraw'] : [];
+    await eventually(() => limiterCalls().length >= stage.calls.length + undone.length);
+    expect(limiterCalls()).toEqual([...stage.calls, ...undone]);
   });
 });
 
