@@ -210,6 +210,10 @@ const calls = fc.array(
 );
 
 const LARGE = { cost: CAPACITY, turnsToLook: 0, late: false, seenRunning: false, failedEnds: 0 } as const;
+/** Is not running, which is found out too late for a takeover. */
+const LATE = { ...LARGE, mode: 'always_on', late: true, runs: false, stopped: false } as const;
+/** Has all of the room, and runs. */
+const BUSY = { ...LARGE, mode: 'wake_on_request', seenRunning: true, runs: true, stopped: false } as const;
 
 describe('a takeover', () => {
   it('lets an always-on model wait for the room of one that is still being stopped', async () => {
@@ -228,15 +232,7 @@ describe('a takeover', () => {
   });
 
   it('does not start what is found to be off too late, while another one has the room', async () => {
-    const late = { ...LARGE, mode: 'always_on', late: true, runs: false, stopped: false } as const;
-    const busy = {
-      ...LARGE,
-      mode: 'wake_on_request',
-      seenRunning: true,
-      runs: true,
-      stopped: false,
-    } as const;
-    const { fleet, machine } = fleetOf([late, busy]);
+    const { fleet, machine } = fleetOf([LATE, BUSY]);
     try {
       await fleet.start();
       expect(fleet.conditions().sort()).toEqual(['running', 'starting']);
@@ -248,15 +244,7 @@ describe('a takeover', () => {
   });
 
   it('does not start a stopped model that may have run, while another one has the room', async () => {
-    const runs = {
-      ...LARGE,
-      mode: 'wake_on_request',
-      seenRunning: true,
-      runs: true,
-      stopped: false,
-    } as const;
-    const late = { ...LARGE, mode: 'always_on', late: true, runs: false, stopped: true } as const;
-    const { fleet, machine } = fleetOf([runs, late]);
+    const { fleet, machine } = fleetOf([BUSY, { ...LATE, stopped: true }]);
     try {
       await fleet.start();
       await fleet.command('mdl_1', 'start');
@@ -286,15 +274,7 @@ describe('a takeover', () => {
     ['', { turnsToLook: 9 }],
     [', and its driver has said that it cannot find out', { turnsToLook: 9, complains: true }],
   ])('finds what was unknown also when it is changed meanwhile%s', async (_and, shape) => {
-    const late = { ...LARGE, mode: 'always_on', late: true, runs: false, stopped: false } as const;
-    const busy = {
-      ...LARGE,
-      mode: 'wake_on_request',
-      seenRunning: true,
-      runs: true,
-      stopped: false,
-    } as const;
-    const { fleet, machine, rows } = fleetOf([{ ...late, ...shape }, busy]);
+    const { fleet, machine, rows } = fleetOf([{ ...LATE, ...shape }, BUSY]);
     try {
       await fleet.start();
       rows.set('mdl_0', { ...(rows.get('mdl_0') as ModelSpec), version: 2 });
