@@ -3,7 +3,7 @@
  * test files share, if one asks for it.
  */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/tests/support/jest-environment.mjs',
   testEnvironmentOptions: { customExportConditions: ['tidegate-source', 'node', 'node-addons'] },
   roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/infra', '<rootDir>/tests'],
   testMatch: ['**/*.test.ts'],
