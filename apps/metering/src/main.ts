@@ -50,7 +50,7 @@ runService('metering', async (service) => {
   const deps = { db, limiters, queue, metrics, logger, tracing };
   const metering = createMetering({ ...deps, nowMs: Date.now, redisNowMs });
   service.onShutdown('confirmations', () => metering.drain());
-  const housekeeping = new Housekeeping({ db, logger, auditKeepDays: config.AUDIT_KEEP_DAYS });
+  const housekeeping = new Housekeeping({ db, queue, logger, auditKeepDays: config.AUDIT_KEEP_DAYS });
   for (const [name, chore] of Object.entries({ partitions: metering.partitions, housekeeping })) {
     chore.start();
     service.onShutdown(name, () => chore.stop());

@@ -7,12 +7,12 @@
 --   unseeded                                              it will be read from Postgres
 
 local month_hash = KEYS[1]
-local requests, charged_tokens = ARGV[1] + 0, ARGV[2] + 0
+local requests, charged_tokens = unpack(ARGV)
 
 local month = redis.call('HMGET', month_hash, 'requests', 'charged')
 if not month[2] then return { 'unseeded' } end
 local more_requests, more_tokens = requests - (month[1] or 0), charged_tokens - month[2]
 if more_requests <= 0 and more_tokens <= 0 then return { 'kept' } end
-if more_requests > 0 then redis.call('HSET', month_hash, 'requests', ARGV[1]) end
-if more_tokens > 0 then redis.call('HSET', month_hash, 'charged', ARGV[2]) end
+if more_requests > 0 then redis.call('HSET', month_hash, 'requests', requests) end
+if more_tokens > 0 then redis.call('HSET', month_hash, 'charged', charged_tokens) end
 return { 'raised' }

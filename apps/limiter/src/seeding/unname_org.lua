@@ -4,6 +4,8 @@
 -- KEYS  1 org
 -- Returns removed | kept
 
-if redis.call('HEXISTS', KEYS[1], 'version') == 1 then return { 'kept' } end
-redis.call('DEL', KEYS[1])
+local org_hash = KEYS[1]
+
+if redis.call('HEXISTS', org_hash, 'version') == 1 then return { 'kept' } end
+redis.call('DEL', org_hash)
 return { 'removed' }

@@ -2,6 +2,7 @@ import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { orgTagOf } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
+import { createRedisClient } from '@tidegate/redis';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { anAdmitInput } from '../testing/admit-input.ts';
@@ -431,6 +432,21 @@ describe('invalid keys', () => {
     await eventually(() => told(one) && told(two));
     const late = rig.session(await rig.limiter());
     await eventually(() => told(late));
+  });
+
+  it('leave Redis nothing that outlives the block of their address', async () => {
+    const address = '203.0.113.9';
+    for (let i = 0; i < 21; i++) await one.ask({ reportInvalidKey: { address } });
+    const client = createRedisClient(redis.url);
+    try {
+      expect(await client.zscore('tg:{bad}:blocked', address)).not.toBeNull();
+      const keptMs = await client.pttl('tg:{bad}:blocked');
+      expect(keptMs).toBeGreaterThan(0);
+      expect(keptMs).toBeLessThanOrEqual(60_000);
+      expect(await client.exists(`tg:{bad}:${address}`)).toBe(0);
+    } finally {
+      client.disconnect();
+    }
   });
 
   it('are counted from zero when the block is over [auth.invalid-keys.minute]', async () => {

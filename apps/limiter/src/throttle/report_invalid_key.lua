@@ -27,4 +27,6 @@ end
 redis.call('DEL', times_list)
 redis.call('ZREMRANGEBYSCORE', blocked, '-inf', exact(now))
 redis.call('ZADD', blocked, exact(now + block_ms * 1000), address)
+-- This block is the newest, so it ends last. No address outlives its block by long.
+redis.call('PEXPIRE', blocked, block_ms)
 return { 'counted_and_blocked' }

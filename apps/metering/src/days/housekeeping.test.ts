@@ -1,8 +1,26 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newKeyId, newOrgId, newPlanId } from '@tidegate/contracts';
+import {
+  newKeyId,
+  newOrgId,
+  newPlanId,
+  SETTLEMENT_JOB,
+  SETTLEMENT_QUEUE,
+  type SettlementBatch,
+  settlementQueuePrefix,
+} from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
+import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { createLogger } from '@tidegate/runtime';
-import { eventually, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import {
+  eventually,
+  PATIENT_DB,
+  type TestPostgres,
+  type TestRedis,
+  testPostgres,
+  testRedis,
+} from '@tidegate/testing';
+import { Queue, UnrecoverableError, Worker } from 'bullmq';
+import { openSettlementJobs, type SettlementJobs } from '../queue/settlement-jobs.ts';
 import { writeSettlements } from '../settlements/write.ts';
 import { readUsage, settlement } from '../testing/fixture.ts';
 import { Housekeeping } from './housekeeping.ts';
@@ -13,19 +31,32 @@ const DAY_MS = 24 * HOUR_MS;
 
 let postgres: TestPostgres;
 let db: Db;
+let redis: TestRedis;
+let connection: RedisClient;
+let queue: Queue<SettlementBatch>;
+let jobs: SettlementJobs;
 
 beforeAll(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url, PATIENT_DB);
   await ensureRequestPartitions(db, DAYS);
+  redis = await testRedis();
+  connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
+  queue = new Queue(SETTLEMENT_QUEUE, { prefix: settlementQueuePrefix('tg:'), connection });
+  jobs = openSettlementJobs({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
+  await eventually(() => jobs.counts());
 });
 afterAll(async () => {
+  await jobs.close();
+  await queue.close();
+  connection.disconnect();
+  await redis.stop();
   await closeDb(db);
   await postgres.drop();
 });
 
 const housekeeping = (logger = createLogger({ service: 'metering', level: 'silent' })) =>
-  new Housekeeping({ db, logger, auditKeepDays: 30 });
+  new Housekeeping({ db, queue: jobs, logger, auditKeepDays: 30 });
 const ofDay = (orgId: string, day: string) => settlement({ orgId, admittedAtMs: Date.parse(day) });
 
 async function makeOrg(): Promise<string> {
@@ -50,6 +81,39 @@ describe('settlements of a deleted organization', () => {
     const usage = JSON.stringify(await readUsage(db));
     expect(usage).toContain(stays);
     expect(usage).not.toContain(gone);
+  });
+
+  it('leave the dead letters, and those of others stay', async () => {
+    const [gone, stays] = [await makeOrg(), await makeOrg()];
+    const [of, ofOther] = [ofDay(gone, '2026-11-21'), ofDay(stays, '2026-11-21')];
+    const malformed = { orgId: gone, tokens: 'many' };
+    const batches: Record<string, unknown[]> = {
+      ofDeleted: [of, malformed],
+      ofBoth: [of, ofOther, 'no settlement'],
+      ofOther: [ofOther],
+      ofNobody: [],
+    };
+    for (const [jobId, settlements] of Object.entries(batches))
+      await queue.add(SETTLEMENT_JOB, { settlements, traces: {} } as SettlementBatch, { jobId });
+    const fail = async () => {
+      throw new UnrecoverableError('never');
+    };
+    const worker = new Worker(SETTLEMENT_QUEUE, fail, {
+      prefix: settlementQueuePrefix('tg:'),
+      connection: { url: redis.url },
+    });
+    await eventually(async () => (await queue.getFailedCount()) === Object.keys(batches).length);
+    await worker.close();
+    await deleteOrg(gone);
+
+    await housekeeping().run();
+
+    const left = Object.fromEntries((await queue.getFailed()).map((job) => [job.id, job.data]));
+    expect(left).toEqual({
+      ofBoth: { settlements: [ofOther, 'no settlement'], traces: {} },
+      ofOther: { settlements: [ofOther], traces: {} },
+      ofNobody: { settlements: [], traces: {} },
+    });
   });
 
   it('that are being written while it is deleted do not outlive it', async () => {

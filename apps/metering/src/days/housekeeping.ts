@@ -1,6 +1,7 @@
 import type { Db } from '@tidegate/db';
 import { KEPT_DAYS } from '@tidegate/limits';
 import { type Chore, type Logger, startChore } from '@tidegate/runtime';
+import type { SettlementJobs } from '../queue/settlement-jobs.ts';
 
 const EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;
@@ -11,6 +12,7 @@ const MAX_RECOUNTS = 2_000;
 
 export interface HousekeepingOptions {
   readonly db: Db;
+  readonly queue: Pick<SettlementJobs, 'dropDead'>;
   readonly logger: Logger;
   readonly auditKeepDays: number;
 }
@@ -20,9 +22,9 @@ interface Deleted {
 }
 
 /**
- * Periodic clean-up. Deletes what is left of deleted organizations' usage; expired audit events,
- * refusals and hourly usage; and expired page keys. Recounts hours that do not add up to their day,
- * as after an upgrade from a release whose metering wrote no hours.
+ * Periodic clean-up. Deletes what is left of deleted organizations' usage and dead letters; expired
+ * audit events, refusals and hourly usage; and expired page keys. Recounts hours that do not add up
+ * to their day, as after an upgrade from a release whose metering wrote no hours.
  */
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
@@ -51,7 +53,7 @@ export class Housekeeping {
 
   /** In small steps. If it is interrupted, the next run continues. */
   async run(): Promise<void> {
-    const { db, logger, auditKeepDays } = this.#options;
+    const { db, queue, logger, auditKeepDays } = this.#options;
     await this.#purgeOrgs();
     const events = await this.#deleteAll(
       () => db.$queryRaw<Deleted[]>`SELECT prune_audit_events(${auditKeepDays}::int) AS rows`,
@@ -69,6 +71,9 @@ export class Housekeeping {
     if (keys > 0) logger.info({ keys }, 'expired page keys deleted');
     const days = await this.#recountHours();
     if (days > 0) logger.info({ days }, 'hourly usage recounted');
+    const settlements = await queue.dropDead((orgIds) => this.#deletedOf(orgIds));
+    if (settlements > 0)
+      logger.info({ settlements }, "deleted organizations' settlements removed from dead letters");
   }
 
   /** Repeats a step until it deletes nothing. Resolves to how many rows it deleted. */
@@ -92,6 +97,12 @@ export class Housekeeping {
         const [day] = await db.$queryRaw<{ more: boolean }[]>`SELECT purge_organization(${id}) AS more`;
         if (!day?.more) break;
       }
+  }
+
+  async #deletedOf(orgIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const orgs = await this.#options.db.$queryRaw<{ id: string }[]>`
+      SELECT org_id AS id FROM deleted_org WHERE org_id = ANY(${orgIds})`;
+    return new Set(orgs.map(({ id }) => id));
   }
 
   async #recountHours(): Promise<number> {

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, KEPT_DAYS } from '@tidegate/limits';
+import { DAY_MS, eachPlanLimit, HOUR_MS, KEPT_DAYS, type PlanLimitValues } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -33,12 +33,7 @@ export interface RefusalsView extends Omit<CountedRefusals, 'steps'> {
   /** Each step of the period, oldest first, including those without refusals. */
   readonly steps: readonly RefusalsStep[];
   /** The limits that the keys share. */
-  readonly plan: {
-    readonly requestsPerMinute: number;
-    readonly requestsAtOnce: number;
-    readonly requestsPerMonth: number;
-    readonly tokensPerMonth: number;
-  };
+  readonly plan: PlanLimitValues;
 }
 
 export interface RefusalsStep {
@@ -82,11 +77,6 @@ export async function showRefusals(
     step,
     from: new Date(fromMs).toISOString(),
     steps: causesAt.map((causes, i) => ({ at: new Date(fromMs + i * stepMs).toISOString(), causes })),
-    plan: {
-      requestsPerMinute: plan.requestsPerMinute,
-      requestsAtOnce: plan.requestsAtOnce,
-      requestsPerMonth: toNumber(plan.requestsPerMonth),
-      tokensPerMonth: toNumber(plan.tokensPerMonth),
-    },
+    plan: eachPlanLimit((limit) => toNumber(plan[limit])),
   });
 }
