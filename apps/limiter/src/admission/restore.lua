@@ -3,8 +3,9 @@
 -- organization recovers, when nothing new has been admitted in its place. Idempotent.
 --
 -- KEYS  1 fenced  2 org  3 key  4 open records of the instance  5 month
--- ARGV  1 offset (us)  2 instance id  3 admission id  4 record
---       5 tokens reserved ("-": not reserved)  6 seconds that the month is kept
+-- ARGV  1 offset (us)  2 instance id  3 admission id  4 seconds that the month is kept
+--       5 key id  6 model id  7 context tokens  8 admitted (us)  9 reserved (us), 0: not reserved
+--       10 month ("-": not reserved)  11 streamed (1, 0)
 -- Returns one of
 --   restored | present
 --   lease_lost                                            or withdrawn already, or too late
@@ -14,7 +15,8 @@
 --!include state
 
 local fenced, org_hash, key_hash, open, month_hash = unpack(KEYS)
-local offset_us, instance_id, admission_id, record, reserved_tokens, month_keep_s = unpack(ARGV)
+local offset_us, instance_id, admission_id, month_keep_s, key_id, model_id, context_tokens,
+  admitted_us, reserved_us, month, streamed = unpack(ARGV)
 
 if redis.call('ZSCORE', fenced, instance_id) then return { 'lease_lost' } end
 local org = read_org(org_hash, instance_id)
@@ -24,12 +26,15 @@ local held = redis.call('HGET', open, admission_id)
 if held == WITHDRAWN then return { 'lease_lost' } end
 if held then return { 'present' } end
 if now_us(offset_us) >= org.opens_us then return { 'lease_lost' } end
-redis.call('HSET', open, admission_id, record)
+redis.call('HSET', open, admission_id, write_record({
+  key_id = key_id, model_id = model_id, context_tokens = context_tokens,
+  admitted_us = admitted_us, reserved_us = reserved_us, month = month, streamed = streamed,
+}))
 redis.call('HINCRBY', org_hash, 'in_flight', 1)
 redis.call('HINCRBY', key_hash, 'in_flight', 1)
-if reserved_tokens ~= '-' then
+if month ~= '-' then
   redis.call('HINCRBY', month_hash, 'requests', 1)
-  redis.call('HINCRBY', month_hash, 'reserved', reserved_tokens)
+  redis.call('HINCRBY', month_hash, 'reserved', context_tokens)
   redis.call('EXPIRE', month_hash, month_keep_s)
 end
 return { 'restored' }

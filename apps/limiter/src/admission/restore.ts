@@ -28,7 +28,7 @@ export async function restore(
   { store, names, clock }: ScriptDeps,
   lost: LostAdmission,
 ): Promise<'restored' | 'present' | 'lease_lost' | 'need_org' | 'need_join'> {
-  const { orgId, instanceId, admissionId, contextTokens } = lost;
+  const { orgId, instanceId, admissionId } = lost;
   const month = monthOfLost(lost);
   const reply = await store.run(
     SCRIPTS.restore,
@@ -43,9 +43,14 @@ export async function restore(
       clock.offsetUs,
       instanceId,
       admissionId,
-      recordOf(lost, month),
-      month === null ? '-' : contextTokens,
       MONTH_KEEP_S,
+      lost.keyId,
+      lost.modelId,
+      lost.contextTokens,
+      lost.admittedAtMs * 1_000,
+      lost.reservedAtMs * 1_000,
+      month ?? '-',
+      lost.streamed ? 1 : 0,
     ],
   );
   const [kind] = reply;
@@ -53,18 +58,6 @@ export async function restore(
   if (kind === 'need_org' || kind === 'need_join') return kind;
   throw unexpected(reply);
 }
-
-/** The open record, in the format of lua/record.lua. */
-const recordOf = (lost: LostAdmission, month: string | null): string =>
-  [
-    lost.keyId,
-    lost.modelId,
-    lost.contextTokens,
-    lost.admittedAtMs * 1_000,
-    lost.reservedAtMs * 1_000,
-    month ?? '-',
-    lost.streamed ? 1 : 0,
-  ].join(' ');
 
 /** The settlement to store for a lost admission that had been settled. */
 function settlementOfLost(
