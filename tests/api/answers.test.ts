@@ -23,7 +23,7 @@ const base = () => stack().info.gateway;
 
 beforeAll(async () => {
   standin = await startStandin({ names: ['tide'], contextTokens: CONTEXT });
-  org = await newOrg(stack(), { tokensMonth: 1_000_000_000 });
+  org = await newOrg(stack(), { tokensPerMonth: 1_000_000_000 });
   await publish(stack(), org, standin.url, { context: CONTEXT });
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await send('Hi')).status === 200);

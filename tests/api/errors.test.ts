@@ -123,7 +123,7 @@ describe('errors, as the official openai package throws them', () => {
   });
 
   it('RateLimitError 429 quota_exceeded, which the client does not retry [plan.reservation.refused] [retry.no]', async () => {
-    const poor = await newOrg(stack(), { tokensMonth: 999 });
+    const poor = await newOrg(stack(), { tokensPerMonth: 999 });
     await publish(stack(), poor, standin.url);
     const { key } = await newKey(stack(), poor);
     const retrying = client(base(), key, 2);

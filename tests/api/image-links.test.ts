@@ -307,7 +307,7 @@ describe('a link is refused, and nothing but the allowed address is reached', ()
 
 describe('the month', () => {
   it('that cannot take the reservation fetches no image: its name is not looked up, its server not reached [plan.reservation.first]', async () => {
-    const poor = await newOrg(stack(), { images: true, tokensMonth: CONTEXT - 1 });
+    const poor = await newOrg(stack(), { images: true, tokensPerMonth: CONTEXT - 1 });
     await publish(stack(), poor, model.url, { name: 'eyes', kind: 'vision', context: CONTEXT });
     const { key: poorKey } = await newKey(stack(), poor);
     const poorly = (body: object) => call(stack().info.gateway, { key: poorKey, body });

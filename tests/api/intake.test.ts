@@ -25,7 +25,7 @@ const sockets: Socket[] = [];
 
 beforeAll(async () => {
   standin = await startStandin({ names: ['tide', 'eyes'], contextTokens: CONTEXT });
-  org = await newOrg(stack(), { images: true, tokensMonth: 1_000_000_000_000 });
+  org = await newOrg(stack(), { images: true, tokensPerMonth: 1_000_000_000_000 });
   await publish(stack(), org, standin.url, { context: CONTEXT });
   await publish(stack(), org, standin.url, { name: 'eyes', kind: 'vision', context: CONTEXT });
   key = (await newKey(stack(), org)).key;
@@ -261,7 +261,7 @@ describe('a reader who does not read', () => {
   };
 
   it('keeps the model waiting, not its answer in memory; and is an error when it hangs up', async () => {
-    const patient = await newOrg(stack(), { tokensMonth: 1_000_000_000_000 });
+    const patient = await newOrg(stack(), { tokensPerMonth: 1_000_000_000_000 });
     await publish(stack(), patient, standin.url, { context: CONTEXT });
     const { key: patientKey } = await newKey(stack(), patient);
     const [gateway] = gateways();

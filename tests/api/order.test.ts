@@ -131,7 +131,7 @@ describe('of several faults the first in this order is told', () => {
     let free: string;
 
     beforeAll(async () => {
-      poor = await newOrg(stack(), { images: true, tokensMonth: CONTEXT });
+      poor = await newOrg(stack(), { images: true, tokensPerMonth: CONTEXT });
       await publishAll(poor);
       free = (await newKey(stack(), poor)).key;
       await running(free, 'tide');
@@ -229,7 +229,7 @@ describe('the model list', () => {
   });
 
   it('counts toward the requests a minute of the key and of the organization, and toward no month [cause.org-rpm] [errors.rate_limit_exceeded] [limit.key-rpm] [models.counts] [plan.requests-minute]', async () => {
-    const small = await newOrg(stack(), { requestsMinute: 3, requestsMonth: 1 });
+    const small = await newOrg(stack(), { requestsPerMinute: 3, requestsPerMonth: 1 });
     const [one, two] = [await newKey(stack(), small, { rpm: 2 }), await newKey(stack(), small)];
     const get = (listKey: string) => call(base(), { key: listKey, method: 'GET', target: MODELS });
     expect((await get(one.key)).json).toEqual({ object: 'list', data: [] });

@@ -268,8 +268,8 @@ describe('a key', () => {
 
 describe('the month', () => {
   it.each([
-    ['tokens [plan.tokens-month]', { tokensMonth: 1500 }, '[[no-usage]]'],
-    ['requests [plan.requests-month]', { requestsMonth: 1 }, 'Hi'],
+    ['tokens [plan.tokens-month]', { tokensPerMonth: 1500 }, '[[no-usage]]'],
+    ['requests [plan.requests-month]', { requestsPerMonth: 1 }, 'Hi'],
   ] as const)(
     'whose %s are used up: 429 quota_exceeded, Retry-After to its end in UTC, not to be retried [errors.quota_exceeded] [plan.freed.increase]',
     async (_name, limits, content) => {
@@ -297,7 +297,7 @@ describe('the month', () => {
   );
 
   it('that cannot take the reservation wakes no model [plan.reservation.first]', async () => {
-    const poor = await newOrg(stack(), { tokensMonth: 999 });
+    const poor = await newOrg(stack(), { tokensPerMonth: 999 });
     await publishCommand('dear', `exec node ${STANDIN} --port $PORT --name dear`, poor);
     const { key: poorKey } = await newKey(stack(), poor);
     await eventually(async () => ((await list(poorKey)).json as { data: object[] }).data.length === 1);

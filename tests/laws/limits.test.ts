@@ -122,7 +122,7 @@ describe('limits, through two gateways and two limiters', () => {
   });
 
   it('a plan whose requests are used up by errors has none left [plan.requests-month]', async () => {
-    const org = await ready({ requestsMonth: 2 });
+    const org = await ready({ requestsPerMonth: 2 });
     const { key } = await newKey(stack(), org);
     for (const directive of ['[[status=500]]', '[[status=400]]']) {
       const answer = await post(gateways()[0] ?? '', key, ask('tide', directive));
@@ -134,7 +134,7 @@ describe('limits, through two gateways and two limiters', () => {
 
   it('a plan whose tokens fit exactly K reservations admits exactly K of 200 at once [plan.reservation] [plan.strict]', async () => {
     const K = 7;
-    const org = await ready({ tokensMonth: K * CONTEXT + CONTEXT - 1 });
+    const org = await ready({ tokensPerMonth: K * CONTEXT + CONTEXT - 1 });
     const { key } = await newKey(stack(), org);
     const before = standin.stats().calls;
     const answers = await flood(gateways(), key, 200, '[[no-usage]] [[delay-ms=500]]');
@@ -153,7 +153,7 @@ describe('limits, through two gateways and two limiters', () => {
   });
 
   it('unused tokens come back: an answer that reports its usage is charged for just that [plan.settlement.released] [plan.tokens-month]', async () => {
-    const org = await ready({ tokensMonth: CONTEXT + 200 });
+    const org = await ready({ tokensPerMonth: CONTEXT + 200 });
     const { key } = await newKey(stack(), org);
     const url = gateways()[0] ?? '';
     const first = (await (await post(url, key, ask('tide', 'x', { max_tokens: 10 }))).json()) as {

@@ -1,32 +1,16 @@
 import { randomBase62 } from '@tidegate/contracts';
-import { generousPlan } from '@tidegate/limits';
+import { generousPlan, type PlanLimitValues } from '@tidegate/limits';
 import OpenAI from 'openai';
 import { controlOf, must, OPERATOR, type Reachable } from './control.ts';
 
-export interface PlanLimits {
-  readonly requestsMonth?: number;
-  readonly requestsMinute?: number;
-  readonly requestsAtOnce?: number;
-  readonly tokensMonth?: number;
-  readonly images?: boolean;
-}
-
 /** Creates an organization on its own plan. Returns its slug. */
-export async function newOrg(stack: Reachable, limits: PlanLimits = {}): Promise<string> {
+export async function newOrg(
+  stack: Reachable,
+  limits: Partial<PlanLimitValues> & { readonly images?: boolean } = {},
+): Promise<string> {
   const name = `Org ${randomBase62(8)}`;
   const control = controlOf(stack);
-  const plan = generousPlan();
-  must(
-    await control.setPlan(OPERATOR, {
-      ...plan,
-      name,
-      requestsPerMonth: limits.requestsMonth ?? plan.requestsPerMonth,
-      requestsPerMinute: limits.requestsMinute ?? plan.requestsPerMinute,
-      requestsAtOnce: limits.requestsAtOnce ?? plan.requestsAtOnce,
-      tokensPerMonth: limits.tokensMonth ?? plan.tokensPerMonth,
-      images: limits.images ?? false,
-    }),
-  );
+  must(await control.setPlan(OPERATOR, { ...generousPlan(), images: false, ...limits, name }));
   const { slug } = must(await control.createOrg(OPERATOR, { name, plan: name }));
   return slug;
 }

@@ -80,7 +80,7 @@ export type { DeletedOrgView, DeleteOrgInput } from './orgs/delete.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
 export type { RequireTwoFactorInput } from './orgs/require-two-factor.ts';
-export { PLAN_LIMITS, type PlanLimits, type PlanView, type SetPlanInput } from './plans/plans.ts';
+export { PLAN_LIMITS, type PlanLimitTable, type PlanView, type SetPlanInput } from './plans/plans.ts';
 export type { PoolChange, PoolView, SetPoolInput } from './pools/pools.ts';
 export type { RefusalsStep, RefusalsView, ShowRefusalsInput } from './refusals/show.ts';
 export type { ListRequestsInput, RequestPage } from './requests/list.ts';

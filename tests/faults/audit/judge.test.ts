@@ -9,7 +9,7 @@ import { type Row, totalsOf } from './rows.ts';
 const START_MS = Date.UTC(2026, 10, 30, 23, 59, 58);
 const CONTEXT = 1_000;
 
-const most = { requestsMonth: 6, tokensMonth: 10 * CONTEXT, requestsMinute: 5, atOnce: 3 };
+const most = { requestsPerMonth: 6, tokensPerMonth: 10 * CONTEXT, requestsPerMinute: 5, atOnce: 3 };
 const org: Org = {
   id: 'org_a',
   slug: 'a',
@@ -239,9 +239,9 @@ describe('the judge', () => {
   });
 
   it.each([
-    ['requests of a month', { requestsMonth: 1 }, /over the requests/],
-    ['tokens of a month', { tokensMonth: 1_000 }, /over the tokens/],
-    ['requests a minute of an organization', { requestsMinute: 3 }, /a: more than 3 in 60 s/],
+    ['requests of a month', { requestsPerMonth: 1 }, /over the requests/],
+    ['tokens of a month', { tokensPerMonth: 1_000 }, /over the tokens/],
+    ['requests a minute of an organization', { requestsPerMinute: 3 }, /a: more than 3 in 60 s/],
   ])('finds too many %s', (_name, limit, text) => {
     expect(verdict(sound(), [{ ...org, most: { ...most, ...limit } }]).join('\n')).toMatch(text);
   });

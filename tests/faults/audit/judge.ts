@@ -63,8 +63,8 @@ function judgeMonths({ orgs, rows, months, ledgers }: Evidence, must: Must): voi
       must(equals(total), tell('month total', total));
       must(equals(ledger), tell('ledger', ledger));
       must(ledger?.reserved === 0, tell('still reserved', ledger));
-      must(ofMonth.length <= org.most.requestsMonth, tell('over the requests of the month', org.most));
-      must(charged <= org.most.tokensMonth, tell('over the tokens of the month', org.most));
+      must(ofMonth.length <= org.most.requestsPerMonth, tell('over the requests of the month', org.most));
+      must(charged <= org.most.tokensPerMonth, tell('over the tokens of the month', org.most));
     }
   }
 }
@@ -84,7 +84,7 @@ function judgeWindows({ orgs, rows }: Evidence, must: Must): void {
     });
   };
   for (const org of orgs) {
-    check(org.slug, org.most.requestsMinute, (row) => row.org === org.id);
+    check(org.slug, org.most.requestsPerMinute, (row) => row.org === org.id);
     for (const key of org.keys) check(key.id, key.rpm, (row) => row.key === key.id);
   }
 }

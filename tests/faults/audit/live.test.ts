@@ -5,7 +5,7 @@ import { heldTooLong, liveViolations } from './sampler.ts';
 
 const org = {
   slug: 'a',
-  most: { atOnce: 3, requestsMonth: 10, tokensMonth: 4_000 },
+  most: { atOnce: 3, requestsPerMonth: 10, tokensPerMonth: 4_000 },
   keys: [{ id: 'key_1', atOnce: 2 }],
 };
 

@@ -9,7 +9,11 @@ const FREE_WITHIN_MS = 15_000;
 /** The limits of an organization that its live state is compared with. */
 export interface LiveLimits {
   readonly slug: string;
-  readonly most: { readonly atOnce: number; readonly requestsMonth: number; readonly tokensMonth: number };
+  readonly most: {
+    readonly atOnce: number;
+    readonly requestsPerMonth: number;
+    readonly tokensPerMonth: number;
+  };
   readonly keys: readonly { readonly id: string; readonly atOnce: number }[];
 }
 
@@ -26,12 +30,12 @@ export function liveViolations(org: LiveLimits, live: Live): string[] {
   );
   must(live.inFlight <= most.atOnce, `${live.inFlight} in flight, at most ${most.atOnce}`);
   must(
-    live.requests <= most.requestsMonth,
-    `${live.requests} requests in the month of ${most.requestsMonth}`,
+    live.requests <= most.requestsPerMonth,
+    `${live.requests} requests in the month of ${most.requestsPerMonth}`,
   );
   must(
-    live.charged + live.reserved <= most.tokensMonth,
-    `${live.charged} + ${live.reserved} tokens in the month of ${most.tokensMonth}`,
+    live.charged + live.reserved <= most.tokensPerMonth,
+    `${live.charged} + ${live.reserved} tokens in the month of ${most.tokensPerMonth}`,
   );
   for (const [id, counted, open] of Array.isArray(live.keys) ? live.keys : []) {
     const cap = org.keys.find((key) => key.id === id)?.atOnce ?? 0;

@@ -33,9 +33,9 @@ export const emptied: Scenario = {
   run: (random, size) =>
     within({ env: { gateway: { TRUSTED_PROXIES: '1' } } }, async (world) => {
       const org = await makeOrg(world, { atOnce: 12, keys: [{ atOnce: 4 }, { atOnce: 4 }, { rpm: 60 }] });
-      await makeOrg(world, { requestsMinute: 150, keys: [{}, {}] });
-      await makeOrg(world, { requestsMonth: 400, atOnce: 6, keys: [{}, {}] });
-      await makeOrg(world, { tokensMonth: 40 * CONTEXT_TOKENS, atOnce: 6, keys: [{}, {}] });
+      await makeOrg(world, { requestsPerMinute: 150, keys: [{}, {}] });
+      await makeOrg(world, { requestsPerMonth: 400, atOnce: 6, keys: [{}, {}] });
+      await makeOrg(world, { tokensPerMonth: 40 * CONTEXT_TOKENS, atOnce: 6, keys: [{}, {}] });
       const revoked = await makeKey(world, org, {});
       await revoke(world, revoked);
       org.keys.pop();
@@ -103,7 +103,7 @@ function aboveLimits(world: World): string[] {
     const ofOrg = calls.filter(({ order }) => order.org === id);
     minute(
       slug,
-      most.requestsMinute,
+      most.requestsPerMinute,
       ofOrg.map(({ atMs }) => atMs),
     );
     for (const key of keys) {
@@ -114,12 +114,12 @@ function aboveLimits(world: World): string[] {
         ofKey.map(({ atMs }) => atMs),
       );
     }
-    if (ofOrg.length > most.requestsMonth)
-      found.push(`${slug}: ${ofOrg.length} calls, ${most.requestsMonth} a month`);
+    if (ofOrg.length > most.requestsPerMonth)
+      found.push(`${slug}: ${ofOrg.length} calls, ${most.requestsPerMonth} a month`);
     const tokens = ofOrg
       .filter(({ answered, order }) => answered && order.usage)
       .reduce((sum, { number, order }) => sum + number + order.tokens, 0);
-    if (tokens > most.tokensMonth) found.push(`${slug}: ${tokens} tokens, ${most.tokensMonth} a month`);
+    if (tokens > most.tokensPerMonth) found.push(`${slug}: ${tokens} tokens, ${most.tokensPerMonth} a month`);
   }
   return found;
 }

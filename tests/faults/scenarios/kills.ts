@@ -23,9 +23,9 @@ export async function fiveOrgs(world: World, keysEach: number): Promise<void> {
     Array.from({ length: keysEach }, (_, i) => of(i));
   await makeOrg(world, { atOnce: 8, keys: keys((i) => ({ atOnce: 1 + (i % 4) })) });
   await makeOrg(world, { atOnce: 40, keys: keys((i) => ({ atOnce: 2, rpm: i % 2 ? 40 : 6_000 })) });
-  await makeOrg(world, { requestsMinute: 200, atOnce: 10, keys: keys(() => ({ atOnce: 6 })) });
-  await makeOrg(world, { requestsMonth: 800, atOnce: 6, keys: keys(() => ({ atOnce: 6 })) });
-  await makeOrg(world, { tokensMonth: 80 * CONTEXT_TOKENS, atOnce: 6, keys: keys(() => ({ atOnce: 6 })) });
+  await makeOrg(world, { requestsPerMinute: 200, atOnce: 10, keys: keys(() => ({ atOnce: 6 })) });
+  await makeOrg(world, { requestsPerMonth: 800, atOnce: 6, keys: keys(() => ({ atOnce: 6 })) });
+  await makeOrg(world, { tokensPerMonth: 80 * CONTEXT_TOKENS, atOnce: 6, keys: keys(() => ({ atOnce: 6 })) });
 }
 
 export const killsOf = (id: string, name: string, victims: readonly Victim[]): Scenario => ({

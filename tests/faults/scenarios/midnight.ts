@@ -60,7 +60,7 @@ class Midnight {
     const lastDay = new Date(this.#midnightMs - 1).toISOString().slice(0, 10);
     const others = await makeOrg(world, { keys: [{}, {}] });
     const org = await makeOrg(world, { keys: [{}], models: ['tide'] });
-    const full = await makeOrg(world, { requestsMonth: REQUESTS_A_MONTH, keys: [{}], models: ['tide'] });
+    const full = await makeOrg(world, { requestsPerMonth: REQUESTS_A_MONTH, keys: [{}], models: ['tide'] });
     const expiring = await makeKey(world, org, { expiresOn: lastDay });
     if (world.nowMs() > this.#midnightMs - 10_000) throw new Error('midnight came before all was ready');
     const load = new Load(world, this.#random, { clients: 6, hangUps: 0.1, orgs: [others] });

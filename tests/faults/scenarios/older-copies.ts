@@ -39,7 +39,7 @@ export const olderCopies: Scenario = {
         const must = (holds: boolean, what: string) => {
           if (!holds) violations.push(what);
         };
-        const org = await makeOrg(world, { requestsMonth: QUOTA, keys: [{}, {}] });
+        const org = await makeOrg(world, { requestsPerMonth: QUOTA, keys: [{}, {}] });
         const [key, revoked] = org.keys as [Key, Key];
         const asked = (of: Key, times: number) => askAll(world, random, of, times);
         await asked(key, YESTERDAY - 1);

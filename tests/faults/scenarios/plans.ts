@@ -17,7 +17,12 @@ const LONG_MS = 300_000;
 const HELD_MS = 8_000;
 /** How many requests are sent at once after each change. */
 const REQUESTS = 60;
-const ROOMY: Limits = { requestsMonth: 1_000_000, tokensMonth: 1e12, requestsMinute: 100_000, atOnce: 1_000 };
+const ROOMY: Limits = {
+  requestsPerMonth: 1_000_000,
+  tokensPerMonth: 1e12,
+  requestsPerMinute: 100_000,
+  atOnce: 1_000,
+};
 
 /**
  * A lowered or raised plan is in force for the next request, through either gateway. Exactly as
@@ -36,8 +41,8 @@ export const plans: Scenario = {
       const endMs = Date.now() + LONG_MS;
       for (let i = 0; i < (size === 'short' ? 2 : LONG_ROUNDS) && Date.now() < endMs; i++) {
         const org = await makeOrg(world, { ...ROOMY, keys: [{}, {}], models: ['tide'] });
-        await changes.ofMonth(org, 'requestsMonth', 'quota_exceeded');
-        await changes.ofMonth(org, 'requestsMinute', 'rate_limit_exceeded');
+        await changes.ofMonth(org, 'requestsPerMonth', 'quota_exceeded');
+        await changes.ofMonth(org, 'requestsPerMinute', 'rate_limit_exceeded');
         await changes.ofSlots(org);
       }
       const seen = [...changes.seen, ...(await load.stop())];
@@ -68,9 +73,9 @@ class Changes {
    * Changes limits that count what was used, to a little more or less than that. What was used
    * stays used.
    */
-  async ofMonth(org: Org, limit: 'requestsMonth' | 'requestsMinute', code: string): Promise<void> {
+  async ofMonth(org: Org, limit: 'requestsPerMonth' | 'requestsPerMinute', code: string): Promise<void> {
     let used = this.seen.filter(({ ask, status }) => ask.key.org === org && status === 200).length;
-    if (limit === 'requestsMinute') used += org.listings;
+    if (limit === 'requestsPerMinute') used += org.listings;
     for (const change of ['raised', 'lowered', 'raised'] as const) {
       const more = change === 'raised' ? this.#random.whole(1, 30) : -Math.min(used, 5);
       await this.#change(org, { ...ROOMY, [limit]: Math.max(1, used + more) });

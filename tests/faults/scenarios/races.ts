@@ -66,8 +66,8 @@ export const exactQuota = racing(
   async (world, { random, name, requests }) => {
     const fits = random.whole(1, 60);
     const wish = random.chance(0.5)
-      ? { requestsMonth: fits }
-      : { tokensMonth: (fits + 1) * CONTEXT_TOKENS - 1 };
+      ? { requestsPerMonth: fits }
+      : { tokensPerMonth: (fits + 1) * CONTEXT_TOKENS - 1 };
     const org = await makeOrg(world, { ...wish, keys: FOUR_KEYS, models: ['tide'] });
     const asks = Array.from({ length: requests }, (_, i) =>
       // Without usage the full reservation stays charged. So tokens also fit exactly K requests.

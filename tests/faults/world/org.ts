@@ -1,7 +1,7 @@
 export interface Limits {
-  readonly requestsMonth: number;
-  readonly tokensMonth: number;
-  readonly requestsMinute: number;
+  readonly requestsPerMonth: number;
+  readonly tokensPerMonth: number;
+  readonly requestsPerMinute: number;
   readonly atOnce: number;
 }
 

@@ -14,9 +14,9 @@ const MANY = 1_000_000_000_000;
 export const CONTEXT_TOKENS = 1_000_000;
 
 const WITHOUT_LIMITS: Limits = {
-  requestsMonth: MANY,
-  tokensMonth: MANY,
-  requestsMinute: 1_000_000,
+  requestsPerMonth: MANY,
+  tokensPerMonth: MANY,
+  requestsPerMinute: 1_000_000,
   atOnce: 10_000,
 };
 
@@ -67,9 +67,9 @@ export async function revoke(world: World, key: Key): Promise<void> {
 export async function setLimits(world: World, org: Org, limits: Limits): Promise<void> {
   const { most } = org;
   org.most = {
-    requestsMonth: Math.max(most.requestsMonth, limits.requestsMonth),
-    tokensMonth: Math.max(most.tokensMonth, limits.tokensMonth),
-    requestsMinute: Math.max(most.requestsMinute, limits.requestsMinute),
+    requestsPerMonth: Math.max(most.requestsPerMonth, limits.requestsPerMonth),
+    tokensPerMonth: Math.max(most.tokensPerMonth, limits.tokensPerMonth),
+    requestsPerMinute: Math.max(most.requestsPerMinute, limits.requestsPerMinute),
     atOnce: Math.max(most.atOnce, limits.atOnce),
   };
   world.caps.set(org.id, org.most.atOnce);
@@ -77,12 +77,7 @@ export async function setLimits(world: World, org: Org, limits: Limits): Promise
   must(await world.control.setPlan(OPERATOR, { name: row.plan.name, ...planOf(limits) }));
 }
 
-const planOf = (limits: Limits) => ({
-  requestsPerMonth: limits.requestsMonth,
-  tokensPerMonth: limits.tokensMonth,
-  requestsPerMinute: limits.requestsMinute,
-  requestsAtOnce: limits.atOnce,
-});
+const planOf = ({ atOnce, ...limits }: Limits) => ({ ...limits, requestsAtOnce: atOnce });
 
 async function publish(world: World, org: string, name: string): Promise<string> {
   const model = must(

@@ -1,7 +1,7 @@
 'use client';
 
 import { Button, Chip, toast } from '@heroui/react';
-import type { PlanLimits, PlanView, UsageMonth } from '@tidegate/control';
+import type { PlanLimitTable, PlanView, UsageMonth } from '@tidegate/control';
 import { useEffect, useState } from 'react';
 import { Confirm } from '../ui/dialogs.tsx';
 import { whole } from '../ui/numbers.ts';
@@ -15,7 +15,7 @@ import { quotasOf } from './quotas.ts';
 interface PlanScreenProps {
   readonly org: { readonly slug: string; readonly name: string; readonly plan: string };
   readonly mayChange: boolean;
-  readonly limits: PlanLimits;
+  readonly limits: PlanLimitTable;
   readonly plans: readonly PlanView[];
   readonly month: UsageMonth;
   readonly nowMs: number;
@@ -107,7 +107,7 @@ function Use({ plan, month, keysInUse }: { plan: PlanView; month: UsageMonth; ke
 }
 
 interface PlanCardProps {
-  readonly limits: PlanLimits;
+  readonly limits: PlanLimitTable;
   readonly plan: PlanView;
   readonly isCurrent: boolean;
   readonly onChoose: (() => void) | undefined;
@@ -115,7 +115,7 @@ interface PlanCardProps {
 
 function PlanCard({ limits, plan, isCurrent, onChoose }: PlanCardProps) {
   const numbers = Object.entries(limits).map(
-    ([name, { label }]) => [label, whole(plan[name as keyof PlanLimits])] as const,
+    ([name, { label }]) => [label, whole(plan[name as keyof PlanLimitTable])] as const,
   );
   const rows = [...numbers, ['Images', plan.images ? 'Yes' : 'No'] as const];
   return (

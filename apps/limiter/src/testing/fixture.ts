@@ -22,7 +22,6 @@ import { Store } from '../redis/store.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 
 export const ROOMY_PLAN = generousPlan();
-export type PlanLimits = Readonly<typeof ROOMY_PLAN>;
 
 export interface KeyLimits {
   readonly requestsPerMinute: number;
@@ -48,7 +47,7 @@ export interface TestKey extends ParsedApiKey {
 export const connectDb = (url: string): Db => createDb(url, { maxConnections: 4, ...PATIENT_DB });
 
 /** Makes an organization on a plan of its own. */
-export async function makeOrg(db: Db, limits: Partial<PlanLimits> = {}): Promise<string> {
+export async function makeOrg(db: Db, limits: Partial<typeof ROOMY_PLAN> = {}): Promise<string> {
   const planId = newPlanId();
   const orgId = newOrgId();
   const plan = { ...ROOMY_PLAN, ...limits };
@@ -60,7 +59,7 @@ export async function makeOrg(db: Db, limits: Partial<PlanLimits> = {}): Promise
 }
 
 /** Changes the current values of the plan, as the control plane does. */
-export async function changePlan(db: Db, orgId: string, limits: Partial<PlanLimits>): Promise<void> {
+export async function changePlan(db: Db, orgId: string, limits: Partial<typeof ROOMY_PLAN>): Promise<void> {
   const { planId } = await db.org.findUniqueOrThrow({ where: { id: orgId } });
   await db.$transaction([
     db.plan.update({ where: { id: planId }, data: limits }),

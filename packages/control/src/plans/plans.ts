@@ -20,7 +20,7 @@ export interface PlanView extends PlanLimitValues {
 }
 
 export { PLAN_LIMITS };
-export type PlanLimits = typeof PLAN_LIMITS;
+export type PlanLimitTable = typeof PLAN_LIMITS;
 
 const values = {
   ...eachPlanLimit((_name, { label, min, max }) => whole(label, min, max)),
