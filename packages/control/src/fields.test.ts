@@ -16,6 +16,11 @@ describe('a name', () => {
     ['a pattern of Braille without dots', 'a\u2800b'],
     ['a tag', 'a\u{e0061}b'],
     ['a selector after a letter', 'a\ufe0f'],
+    ['a selector after a digit', 'prod1\ufe0f'],
+    ['a selector after #', 'prod #\ufe0f'],
+    ['a selector after *', 'prod*\ufe0f'],
+    ['a selector after a tile that has one look', '\u{1f000}\ufe0f'],
+    ['a second selector', '❤\ufe0f\ufe0f'],
     ['a private character', 'a\ue000'],
     ['a character that does not exist', 'a\u0378'],
     ['half a pair', 'a\ud83d'],
@@ -43,6 +48,10 @@ describe('a name', () => {
     '❤️‍🔥',
     '👨‍👩‍👧',
     '1️⃣',
+    '#\ufe0f\u20e3 *\ufe0f\u20e3 0\u20e3',
+    '🇩🇪 🏴‍☠️',
+    '👋🏿 🕵🏽‍♀️',
+    '©\ufe0f ™\ufe0f ☎\ufe0f ‼\ufe0f Ⓜ\ufe0f',
   ])('may be in any script, with pictures: %s', (value) => {
     expect(nameField('Name', 80).parse(value)).toBe(value);
   });

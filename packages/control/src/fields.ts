@@ -24,8 +24,11 @@ const JOINABLE = [
   .concat('\\p{Extended_Pictographic}', '\\p{Emoji_Modifier}', '\\ufe0f')
   .join('');
 const JOINER = new RegExp(`(?<=[${JOINABLE}])[\\u200c\\u200d](?=[${JOINABLE}])`, 'gu');
-/** Shows the character before it as a coloured picture. */
-const PICTURE_STYLE = /(?<=\p{Emoji})\ufe0f/gu;
+/**
+ * Shows the picture before it in colour. Digits, # and * become pictures only in a keycap: elsewhere
+ * nobody sees the style after them.
+ */
+const PICTURE_STYLE = /(?<=[0-9#*])\ufe0f(?=\u20e3)|(?<=\p{Emoji})(?<=\p{Extended_Pictographic})\ufe0f/gu;
 
 /** A whole number from `min` to `max`. */
 export function whole(label: string, min: number, max: number) {

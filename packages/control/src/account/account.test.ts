@@ -93,12 +93,12 @@ describe('deleting an account', () => {
         expiresAt: inAMinute,
       })),
     });
+    const attempts = [
+      ...[`email:${hash}`, `email:${hash} address:127.0.0.1`, 'email:other'],
+      ...[`codes:${hash}`, `codes:${hash} device:d1`, `provider:${hash}`],
+    ];
     await db.signInAttempt.createMany({
-      data: [`email:${hash}`, `email:${hash} address:127.0.0.1`, 'email:other'].map((key) => ({
-        key,
-        count: 1,
-        resetsAt: new Date(clock.now() + 1),
-      })),
+      data: attempts.map((key) => ({ key, count: 1, resetsAt: new Date(clock.now() + 1) })),
     });
     const before = await tablesWith(`${userId}|${email}|${hash}`);
     expect(value(await fixture.control.deleteAccount(member, { email }))).toEqual({ email, left: [org] });

@@ -76,9 +76,9 @@ async function lockOrgsOf(tx: Tx, userId: string): Promise<OwnOrg[]> {
 /** Sessions, ways to sign in and memberships go with the user's row. */
 async function deleteTraces(tx: Tx, userId: string, email: string): Promise<void> {
   await tx.invitation.deleteMany({ where: { OR: [{ email }, { invitedBy: email }] } });
-  // The console counts attempts to sign in by the hash of the e-mail.
+  // The console counts attempts by the hash of the e-mail, under a name for each kind.
   const hash = createHash('sha256').update(email).digest('hex');
-  await tx.signInAttempt.deleteMany({ where: { key: { startsWith: `email:${hash}` } } });
+  await tx.signInAttempt.deleteMany({ where: { key: { contains: hash } } });
   await endSteps(tx, userId);
   await tx.user.delete({ where: { id: userId } });
 }
