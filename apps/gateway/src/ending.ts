@@ -7,7 +7,7 @@ import type { AnswerUsage } from './upstream/usage.ts';
  */
 export type AbortReason = 'client_closed' | 'lease_lost' | 'org_deleted' | 'shutdown';
 
-/** The end of a request that nobody refused. */
+/** An early end that is not a refusal. */
 export interface Aborted {
   readonly kind: 'aborted';
   readonly reason: AbortReason;

@@ -15,7 +15,7 @@ export interface StandinRequest {
   readonly messageCount: number;
   readonly images: readonly SeenImage[];
   readonly promptTokens: number;
-  /** Default: what the context leaves. */
+  /** Default: the rest of the context. */
   readonly maxTokens: number;
   readonly stops: readonly string[];
   readonly seed: number;

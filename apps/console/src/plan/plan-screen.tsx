@@ -59,7 +59,7 @@ export function PlanScreen({ org, mayChange, limits, plans, month, nowMs, keysIn
         {mayChange ? (
           <TypedConfirm
             title="Delete organization"
-            lead="With its keys, models, members, usage and audit trail. Nobody can undo it."
+            lead="Deletes its keys, models, memberships, usage and audit trail, too. This cannot be undone."
             what="the organization's name"
             name="confirm"
             action={(typed) => deleteOrg(org.slug, typed)}

@@ -14,7 +14,7 @@ export async function upstreamKeyFinding(db: Db, secretKeys: readonly Uint8Array
   return wrong(
     'upstream keys',
     `these do not open: ${some(shut.map(({ org, name }) => `${org.slug}: ${name}`))}`,
-    'They were sealed under another key. Run `ctl secrets reseal` with that one as SECRET_KEY_PREVIOUS, or give the keys again: `ctl model set --upstream-key-stdin`.',
+    'They were sealed under another key. Run `ctl secrets reseal` with that one as SECRET_KEY_PREVIOUS, or set the keys again: `ctl model set --upstream-key-stdin`.',
   );
 }
 

@@ -12,8 +12,8 @@ export const BODY_BYTES_A_TURN = 16 * 1024;
 
 export interface ReadBodyOptions {
   /**
-   * Called when nothing in the request's head refuses the body any more. Its sender may have waited
-   * for that.
+   * Called once the head gives no reason to refuse the body. The client may be waiting for this
+   * (100-continue).
    */
   readonly invite: () => void;
   /** For the whole body, from the call on. */

@@ -27,7 +27,7 @@ export interface LostGrant {
   readonly isHeld: () => boolean;
   /** The call that ended the grant meanwhile, if any. It must be sent again after the restore. */
   readonly ended: () => LimiterCall | null;
-  /** Its instance has ended, and the limiter ends what that held: nothing is to be restored. */
+  /** Its instance has ended. The limiter ends what the instance held, so nothing is restored. */
   readonly isForgotten: () => boolean;
 }
 
@@ -46,7 +46,7 @@ export interface GrantsOptions {
 export class Grants {
   readonly #options: GrantsOptions;
   readonly #open = new LinkedList<Grant>();
-  /** Their settlements are not acknowledged yet. Whoever sends those bounds their number. */
+  /** Grants whose settlement is not acknowledged yet. `Unacknowledged` bounds their number. */
   readonly #settling = new LinkedList<Grant>();
   /** Their settlements are acknowledged, the oldest first. */
   readonly #settled: Ring<Grant>;

@@ -54,7 +54,7 @@ const MAX_SETTLED_REMEMBERED = 30_000;
 
 /**
  * The gateway's view of the limiter. If the limiter cannot decide, the request is refused with
- * INTERNAL_ERROR. Whatever it may have done all the same has been or will be undone.
+ * INTERNAL_ERROR. If it had decided after all, the effect is undone.
  */
 export class RemoteLimiter {
   readonly #options: RemoteLimiterOptions;

@@ -143,7 +143,7 @@ export class LimiterSession {
     this.#failures = 0;
     if (former) {
       this.#options.log.info({ address, former: former.peer.address }, 'limiter session has moved');
-      // The new one keeps the lease, so it is not Redis that is down.
+      // The new limiter keeps the lease, so the fault is the former limiter's, not Redis'.
       if (former.failing) this.#options.peers.failed(former.peer);
       this.#retired.add(former);
       former.link.retire();

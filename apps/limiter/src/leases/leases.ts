@@ -19,8 +19,8 @@ export class Leases {
   }
 
   /**
-   * Records where the instance may hold something, before its first admission there. Resolves to
-   * false if the lease is lost.
+   * Records that the instance may hold something in the organization. Call it before the instance's
+   * first admission there. Resolves to false if the lease is lost.
    */
   join(instanceId: string, orgId: string): Promise<boolean> {
     const name = `${instanceId} ${orgId}`;

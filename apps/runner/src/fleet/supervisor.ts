@@ -49,7 +49,7 @@ export class Supervisor {
   readonly #effects: Effects;
   #spec: ModelSpec;
   #ended = false;
-  /** Whether it has its room only in case it runs, which is not known yet. */
+  /** True while it is unknown whether the model runs. It keeps room in case it does. */
   #isAssumed = false;
   #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
 
@@ -271,7 +271,7 @@ export class Supervisor {
     else this.dispatch({ type: 'up' });
   }
 
-  /** It was not running, so the room that it was given in case it ran is not its own. */
+  /** The model turned out not to run, so it gives up the room that was kept for it. */
   #beOff(): void {
     this.#isAssumed = false;
     this.#tenancy.release();

@@ -98,7 +98,7 @@ export const permanentIn = (holders: readonly Holder[]): number =>
 const sum = (models: readonly { readonly cost: number }[]): number =>
   models.reduce((total, { cost }) => total + cost, 0);
 
-/** Those that together give `needed` room. Null: all of them do not. */
+/** Those that together give `needed` room. Null: all of them together are not enough. */
 function leastRecentlyUsed(idle: readonly Holder[], needed: number): readonly Holder[] | null {
   let chosen: Holder[] = [];
   for (const holder of idle) {

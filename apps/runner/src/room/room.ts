@@ -42,7 +42,7 @@ export class Room {
   readonly #holders = new Set<Tenant>();
   /** In order of arrival, with the time of arrival. */
   readonly #waiting = new Map<Tenant, number>();
-  /** Whom the others waited for last, and since when. It may have started meanwhile. */
+  /** The model that the others wait for, and since when. It may have started meanwhile. */
   #first: { readonly modelId: string; readonly sinceMs: number } | null = null;
   #capacity: number | null = null;
   #settling = false;
@@ -70,7 +70,9 @@ export class Room {
     return this.#waiting.has(tenant);
   }
 
-  /** Grants room, at once or later, or refuses. Who has room is granted it. */
+  /**
+   * Grants room, at once or later, or refuses. A tenant that has room already is granted it at once.
+   */
   ask(tenant: Tenant, nowMs: number): void {
     if (this.#holders.has(tenant) || this.#capacity === null || tenant.cost === 0) {
       this.#holders.add(tenant);
@@ -146,8 +148,9 @@ export class Room {
   }
 
   /**
-   * Whoever has had its turn goes to the back, so that those behind it have theirs. The turn begins
-   * when the others have to wait for it, not with its arrival: else it could end before it begins.
+   * Whoever has had its turn goes to the back, so that those behind it have theirs. Its time counts
+   * from when others began to wait for it, not from its arrival. Otherwise it could be over before
+   * it starts.
    */
   #turn(nowMs: number): void {
     const first = this.#first;
