@@ -25,8 +25,8 @@ const JOINABLE = [
   .join('');
 const JOINER = new RegExp(`(?<=[${JOINABLE}])[\\u200c\\u200d](?=[${JOINABLE}])`, 'gu');
 /**
- * Shows the picture before it in colour. Digits, # and * become pictures only in a keycap: elsewhere
- * nobody sees the style after them.
+ * Shows the picture before it in colour. Digits, # and * become pictures only in a keycap:
+ * elsewhere nobody sees the style after them.
  */
 const PICTURE_STYLE = /(?<=[0-9#*])\ufe0f(?=\u20e3)|(?<=\p{Emoji})(?<=\p{Extended_Pictographic})\ufe0f/gu;
 
