@@ -139,5 +139,5 @@ async function endSession(limiter: RemoteLimiter, log: Logger): Promise<void> {
 async function sendLastReport(refusals: RefusalReports, log: Logger): Promise<void> {
   await refusals.close(LAST_REFUSALS_MS);
   const { unreported } = refusals;
-  if (unreported > 0) log.warn({ refusals: unreported }, 'refusals may be missing in the record');
+  if (unreported > 0) log.warn({ refusals: unreported }, 'some refusals may not have been recorded');
 }

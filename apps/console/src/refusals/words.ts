@@ -46,7 +46,7 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
     key_requests_per_minute: say(
       'Requests a minute of a key',
       key
-        ? `This key may send ${whole(key.requestsPerMinute)} requests in any 60 seconds, and sent more.`
+        ? `This key may send ${whole(key.requestsPerMinute)} requests in any 60 seconds, and tried to send more.`
         : 'A key sent more requests in 60 seconds than it may.',
       `Spread the requests, or wait as Retry-After says. ${higher}`,
       key ? null : KEYS,
@@ -54,20 +54,20 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
     key_requests_at_once: say(
       'Requests at once of a key',
       key
-        ? `This key may have ${whole(key.requestsAtOnce)} requests in progress at once, and sent more.`
+        ? `This key may have ${whole(key.requestsAtOnce)} requests in progress at once, and tried to send more.`
         : 'A key had as many requests in progress at once as it may.',
       `Send fewer at a time. ${higher}`,
       key ? null : KEYS,
     ),
     org_requests_per_minute: say(
       'Requests a minute of the plan',
-      `All keys together may send ${whole(plan.requestsPerMinute)} requests in any 60 seconds, and sent more.`,
+      `All keys together may send ${whole(plan.requestsPerMinute)} requests in any 60 seconds, and tried to send more.`,
       'Spread the requests, or change to a larger plan. The table by key shows who sends most.',
       PLAN,
     ),
     org_requests_at_once: say(
       'Requests at once of the plan',
-      `All keys together may have ${whole(plan.requestsAtOnce)} requests in progress at once, and sent more.`,
+      `All keys together may have ${whole(plan.requestsAtOnce)} requests in progress at once, and tried to send more.`,
       'Send fewer at a time, or change to a larger plan.',
       PLAN,
     ),
@@ -96,7 +96,7 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
     ),
     busy: say(
       'Service at capacity',
-      'The gateway had as much to do as it can take.',
+      'The gateway was at capacity.',
       'Retry after the time given in Retry-After. If it continues, the operator should add gateways.',
     ),
     recovering: say(

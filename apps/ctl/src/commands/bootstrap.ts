@@ -33,10 +33,7 @@ export function addBootstrap(program: Command, context: Context): void {
   const command = program
     .command('bootstrap')
     .description('make plans, the first organization and its owner; once there is one, only plans')
-    .option(
-      '--file <path>',
-      'YAML or JSON; otherwise BOOTSTRAP_ORG, BOOTSTRAP_PLAN and BOOTSTRAP_OWNER say it',
-    )
+    .option('--file <path>', 'YAML or JSON; BOOTSTRAP_ORG, BOOTSTRAP_PLAN and BOOTSTRAP_OWNER override it')
     .option('--json', 'print one JSON document and nothing else');
   const [, stdin] = flagsOf(password);
   if (stdin) command.option(stdin.flags, `${password.help}: ${stdin.help}; otherwise BOOTSTRAP_PASSWORD`);
@@ -91,7 +88,7 @@ function human({ plans, created }: Bootstrapped): string {
   said.push(`Created the organization ${org.name} (${org.slug}) on the plan ${org.plan}, owned by ${owner}.`);
   if (passwordSet === null)
     said.push(
-      `No password was given. ${owner} signs in through your identity provider, or after ctl member set-password --email ${owner}.`,
+      `No password was given. ${owner} can sign in through your identity provider, or once you have run \`ctl member set-password --email ${owner}\`.`,
     );
   if (passwordSet === false) said.push(`${owner} had an account already, and keeps its password.`);
   return said.join('\n');

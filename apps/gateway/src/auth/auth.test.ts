@@ -30,8 +30,8 @@ describe('the presented key', () => {
     expect(presentedKey(request(...headers))).toBe('malformed');
   });
 
-  it('is null without the header', () => {
-    expect(presentedKey(request('X-Authorization', `Bearer ${value}`))).toBeNull();
+  it('is absent without the header', () => {
+    expect(presentedKey(request('X-Authorization', `Bearer ${value}`))).toBe('absent');
   });
 });
 

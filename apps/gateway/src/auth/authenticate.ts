@@ -47,7 +47,7 @@ export function refuseBlockedAddress(
  */
 export async function authenticate(deps: AuthDeps, { request, facts }: Exchange): Promise<Caller | Refusal> {
   const key = presentedKey(request);
-  if (key === null) return INVALID_API_KEY;
+  if (key === 'absent') return INVALID_API_KEY;
   if (key === 'malformed') return countInvalidKey(deps, request);
   const known = deps.principals.get(key);
   const cached = !(known instanceof Promise);
@@ -107,9 +107,9 @@ export function dropStale({ principals }: AuthDeps, { keyId, orgId }: Principal,
 
 /**
  * The refusal of a request that `authenticate` has let pass. If its key is invalid, it counts
- * against the address only if the key may have been so when the request arrived: if it was taken
- * from the cache, and not long ago. A key that is revoked while bodies are on their way or a model
- * wakes would otherwise block its address.
+ * against the address only if the key may already have been invalid when the request arrived: if it
+ * was taken from the cache, and not long ago. A key that is revoked while bodies are on their way
+ * or a model wakes would otherwise block its address.
  */
 export const refuseStaleKey = (
   deps: AuthDeps,

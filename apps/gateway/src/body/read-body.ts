@@ -117,8 +117,8 @@ class BodyReader {
 
   /** Most bodies arrive together with their head, so no listeners are needed. */
   #takeBuffered(bytes: number): Body | Refusal {
-    const room = this.#options.claim(bytes);
-    if (isRefusal(room)) return room;
+    const claimed = this.#options.claim(bytes);
+    if (isRefusal(claimed)) return claimed;
     const body: Buffer = this.#request.read();
     this.#request.resume();
     return { pieces: [body], bytes };
@@ -154,9 +154,9 @@ class BodyReader {
   #take(chunk: Buffer): void {
     const { maxBytes, largeBytes, claim } = this.#options;
     const fits = this.#body.bytes + chunk.length <= maxBytes;
-    const room = fits ? claim(chunk.length) : tooLarge(maxBytes);
-    if (isRefusal(room)) {
-      this.#end(room);
+    const claimed = fits ? claim(chunk.length) : tooLarge(maxBytes);
+    if (isRefusal(claimed)) {
+      this.#end(claimed);
       return;
     }
     const { length } = chunk;
@@ -178,8 +178,8 @@ class BodyReader {
     this.#pause();
     this.#taking = this.#options.takeLarge();
     this.#taking.then(
-      (slot) => {
-        if (isRefusal(slot)) this.#end(slot);
+      (taken) => {
+        if (isRefusal(taken)) this.#end(taken);
         else {
           if (!this.#over) this.#options.invite();
           this.#resume();

@@ -164,7 +164,7 @@ describe('a replica that answers with failures', () => {
     expect(isEjected('a')).toBe(true);
   });
 
-  it('is only ever passed over beside one that is not, and after five failures in a row', () => {
+  it('is passed over only after five failures in a row, and only if another replica is not', () => {
     const call = fc.record({
       at: fc.constantFrom('a', 'b', 'c'),
       how: fc.constantFrom<ReplicaResult>('answered', 'unknown', ...Array(14).fill('failed')),

@@ -33,8 +33,8 @@ export async function admit(
 }
 
 /**
- * Reserves one request and the model's context length in tokens for the admission that is held. The
- * key was valid when that was granted, so a refusal counts as no request with an invalid key.
+ * Reserves one request and the model's context length in tokens for the held admission. The key was
+ * valid at admission, so a refusal here does not count toward the address's invalid keys.
  */
 export async function reserve(gateway: Gateway, { caller, held }: Completion): Promise<Passed | Refusal> {
   const reserved = await held.reserve();

@@ -495,7 +495,7 @@ describe('a refusal of the limiter', () => {
     },
   );
 
-  it('for a key revoked just after it was asked for counts for no request that was there before', async () => {
+  it('for a key revoked just after its check counts against no request that had already arrived', async () => {
     const headers = { authorization: `Bearer ${harness.addKey()}` };
     limiterAnswers({ admit: () => ({ admission: { keyInvalid: {} } }) });
     expect((await refusalOf(await harness.complete(hello, { headers }))).code).toBe('invalid_api_key');

@@ -23,7 +23,7 @@ export class Exchange implements Linked<Exchange> {
   headers: readonly string[] = [];
   /**
    * Whether the client may be waiting for `100 Continue` before it sends its body. Node closes the
-   * connection after an answer without it: the body may follow, or not.
+   * connection if we answer without it, because it cannot tell whether the body will follow.
    */
   awaitsContinue = false;
   /** Whether the body did not arrive with the head, so that reading it took time. */

@@ -169,7 +169,7 @@ export class RemoteLimiter {
     return reply?.reportInvalidKey?.blockedRemainingMs ?? INTERNAL_ERROR;
   }
 
-  /** @param traceparent as for all calls of a request: of its span; undefined: it is not traced */
+  /** @param traceparent of the request's span. Undefined: the request is not traced. */
   async takeLargeBody(handle: AdmissionHandle, traceparent?: string): Promise<Passed | Refusal> {
     if (!this.ready) return INTERNAL_ERROR;
     const reply = await this.#session.call({ takeLargeBody: handle, traceparent });

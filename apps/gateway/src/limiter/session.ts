@@ -92,7 +92,8 @@ export class LimiterSession {
 
   /**
    * Tells whether the limiter at this link fails to keep the lease, for example because it has lost
-   * Redis. While it does, the session looks for another one. It stays if none does better.
+   * Redis. While it fails, the session looks for a limiter that keeps the lease, and stays if there
+   * is none.
    */
   setFailing(failing: boolean, link: object | null): void {
     const peerLink = this.#current;

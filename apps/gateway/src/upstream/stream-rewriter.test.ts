@@ -61,7 +61,7 @@ describe('a rewritten stream', () => {
     expect(rewriter).toMatchObject({ started: true, done: true, failure: null, usage: null });
   });
 
-  it('of llama.cpp has its text, its usage and nothing else of it', () => {
+  it('from llama.cpp keeps its text and usage and drops everything else', () => {
     const { chunks, rewriter } = rewrite(LLAMA_CPP_STREAM);
     const text = ['!', 'b', 'j', '!'].map((content) => chunk({ content }));
     expect(chunks).toEqual([role, ...text, chunk({ content: '' }, 'length')]);

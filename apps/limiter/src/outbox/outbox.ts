@@ -103,7 +103,10 @@ function reporter({ metrics, logger }: OutboxOptions): (settlements: number, err
     // What is left from long ago belongs to another outage.
     settlements = nowMs - sinceMs < 2 * WARN_EVERY_MS ? settlements + count : count;
     if (nowMs - sinceMs < WARN_EVERY_MS) return;
-    logger.warn({ err: err ?? undefined, settlements }, 'settlements are left to the sweep');
+    logger.warn(
+      { err: err ?? undefined, settlements },
+      'settlements were not queued: the sweep will publish them',
+    );
     sinceMs = nowMs;
     settlements = 0;
   };

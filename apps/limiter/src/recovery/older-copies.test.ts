@@ -115,7 +115,7 @@ describe('beside an older Postgres', () => {
     const { orgId } = await usedKey();
     const inForce = () => store.redis.hget(store.names.org(orgId), 'at_once');
     await store.redis.hset(store.names.org(orgId), { version: 7, at_once: 3 });
-    await startBeside('Those of Postgres are in force');
+    await startBeside('The limits from Postgres are in force');
     expect(await inForce()).toBe('100000');
     await changePlan(db, orgId, { requestsAtOnce: 2 });
     await callUnary(session.client, 'refreshOrgs', { orgIds: [orgId] }, { deadlineMs: 10_000 });

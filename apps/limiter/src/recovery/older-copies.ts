@@ -68,12 +68,12 @@ export class OlderCopies {
       if (raised.length > 0)
         logger.warn(
           { organizations: raised.length, orgIds: raised.slice(0, MAX_LOGGED) },
-          'Redis had lower totals of the month than Postgres, as after restoring an old backup of Redis. They were raised to those of Postgres',
+          "Redis had lower month totals than Postgres (was an old backup of Redis restored?). They were raised to Postgres' totals",
         );
       if (orgs.length > 0)
         logger.warn(
           { organizations: orgs.length, orgIds: orgs.slice(0, MAX_LOGGED) },
-          'Redis had newer limits than Postgres, as after restoring an old backup of Postgres. Those of Postgres are in force',
+          'Redis had newer limits than Postgres, as after restoring an old backup of Postgres. The limits from Postgres are in force',
         );
       if (refused.length > 0)
         logger.warn(

@@ -33,8 +33,8 @@ export interface RoomDecision {
 
 /**
  * Who starts and who gives way in a pool. Pure. Models start in the order of `wanting`, always-on
- * models first. Room that is free or coming back is kept for those before. If it is not enough,
- * idle models give way, the least recently used first, and only as many as are needed.
+ * models first. Free room and room that is coming back go to earlier models first. If it is not
+ * enough, idle models give way, the least recently used first, and only as many as are needed.
  *
  * A model for which no room can be made at the moment is passed over, until it has waited for
  * `patienceMs`. From then on nothing that comes after it starts before it, and idle models give way

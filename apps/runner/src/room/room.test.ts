@@ -144,7 +144,7 @@ describe('the room of a pool', () => {
     );
   });
 
-  it('is had by all who wait, in a bounded time after the last arrival', () => {
+  it('goes to every waiting model within a bounded time after the last arrival', () => {
     fc.assert(
       fc.property(shape, (world) => {
         const all = run(world, () => {}, 300 + 8 * (STAY_MS + 15 + TIMINGS.maxFirstMs));
@@ -154,7 +154,7 @@ describe('the room of a pool', () => {
     );
   });
 
-  it('is refused only to who can never have it beside the always-on models that stay', () => {
+  it('is refused only to a model that can never fit beside the always-on models', () => {
     fc.assert(
       fc.property(shape, (world) => {
         const refused = new Set<Model>();
@@ -294,7 +294,7 @@ describe('who gives way', () => {
     expect(decide(12, left, wanting(20), 10)).toMatchObject({ start: [], sleep: [] });
   });
 
-  it('is no model for one that has no room beside a pinned model, which others pass', () => {
+  it('is nobody if the waiting model cannot fit beside a pinned one; others overtake it', () => {
     const pinned = { ...idle('pinned', 4, 1), yields: false, pinned: true };
     const wanting = [wants('large', 12, 1_000), wants('small', 4)];
     expect(decide(12, [pinned, idle('idle', 4, 2)], wanting, 10)).toEqual({
@@ -326,7 +326,7 @@ describe('who gives way', () => {
     });
   });
 
-  it('need not be anybody when an always-on model is leaving: its room is waited for', () => {
+  it('is nobody while an always-on model is leaving: the waiting model takes its room', () => {
     const leaving = { ...idle('always', 8, 1), alwaysOn: true, yields: false, leaving: true };
     expect(decide(12, [leaving, idle('idle', 4, 1)], [wants('x', 8)], 10)).toEqual({
       start: [],

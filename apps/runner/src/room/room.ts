@@ -165,8 +165,8 @@ export class Room {
 
   #reason({ cost }: Tenant, capacity: number): string {
     const permanent = permanentIn([...this.#holders]);
-    const taken = permanent > 0 ? `, of which always-on models take ${permanent}` : '';
-    return `It needs ${cost} of its pool's capacity. That is ${capacity}${taken}.`;
+    const taken = permanent > 0 ? `, and always-on models take ${permanent} of that` : '';
+    return `It needs ${cost}, but its pool's capacity is ${capacity}${taken}.`;
   }
 }
 

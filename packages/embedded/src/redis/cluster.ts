@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { until } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
 import { command } from './command.ts';
 import { type RedisNode, type RedisOptions, startRedisNode } from './start.ts';
@@ -54,7 +55,7 @@ export async function startRedisCluster(options: RedisClusterOptions): Promise<R
     await shareSlots(nodes.slice(0, masters));
     for (const { port, busPort } of ports.slice(1))
       await command(ports[0]?.port ?? 0, 'CLUSTER', 'MEET', '127.0.0.1', port, busPort);
-    await Promise.all(nodes.map((node) => until(async () => (await knownBy(node)) === nodes.length)));
+    await Promise.all(nodes.map((node) => joined(async () => (await knownBy(node)) === nodes.length)));
     await Promise.all(nodes.slice(masters).map((node, i) => follow(node, nodes[i % masters])));
     await cluster.whole();
     return cluster;
@@ -94,7 +95,7 @@ async function follow(replica: ClusterNode, master: ClusterNode | undefined): Pr
   if (!master) return;
   const id = await command(master.port, 'CLUSTER', 'MYID');
   await command(replica.port, 'CLUSTER', 'REPLICATE', id);
-  await until(async () =>
+  await joined(async () =>
     (await command(replica.port, 'INFO', 'replication')).includes('master_link_status:up'),
   );
 }
@@ -104,7 +105,7 @@ async function untilWhole(nodes: readonly ClusterNode[]): Promise<void> {
     const info = await command(port, 'CLUSTER', 'INFO');
     return info.includes('cluster_state:ok') && info.includes(`cluster_slots_ok:${SLOTS}`);
   };
-  await until(async () => {
+  await joined(async () => {
     const answers = await Promise.allSettled(nodes.map(isWhole));
     const told = answers.filter((answer) => answer.status === 'fulfilled');
     return told.length > 0 && told.every(({ value }) => value);
@@ -116,10 +117,7 @@ async function knownBy({ port }: ClusterNode): Promise<number> {
   return nodes.split('\n').filter((line) => line !== '' && !line.includes('handshake')).length;
 }
 
-async function until(probe: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + JOIN_TIMEOUT_MS;
-  while (!(await probe())) {
-    if (performance.now() > deadline) throw new EmbeddedError('the Redis nodes did not form a cluster');
-    await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
-  }
+async function joined(probe: () => Promise<boolean>): Promise<void> {
+  if (!(await until(probe, { timeoutMs: JOIN_TIMEOUT_MS, intervalMs: ASK_EVERY_MS })))
+    throw new EmbeddedError('the Redis nodes did not form a cluster');
 }
