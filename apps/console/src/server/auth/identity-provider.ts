@@ -11,24 +11,11 @@ const OIDC_PROVIDER_ID = 'oidc';
 /** The routes of better-auth to which the provider sends browsers back. */
 const PROVIDER_CALLBACK = /^\/(oauth2\/)?callback\//;
 
+type Hooks = NonNullable<BetterAuthOptions['databaseHooks']>;
+
 /** What becomes of an account and a session that better-auth creates for the provider's user. */
-export const providerHooks = (
-  db: Db,
-  recordAccount?: (event: AccountEvent) => Promise<void>,
-): BetterAuthOptions['databaseHooks'] => ({
-  account: {
-    create: {
-      before: async (account) => {
-        // Before, so that an account which could not be cleared is not linked either.
-        if (account.providerId === OIDC_PROVIDER_ID) await noted(() => takeOver(db, account.userId));
-        return { data: { ...account, ...NO_TOKENS } };
-      },
-      after: async ({ providerId, userId }) => {
-        if (providerId !== OIDC_PROVIDER_ID) return;
-        await recordAccount?.({ action: 'account.linkProvider', account: { userId } });
-      },
-    },
-  },
+export const providerHooks = (db: Db, recordAccount?: (event: AccountEvent) => Promise<void>): Hooks => ({
+  account: linkHooks(db, recordAccount),
   session: {
     create: {
       after: async ({ userId }, context) => {
@@ -40,6 +27,38 @@ export const providerHooks = (
     },
   },
 });
+
+function linkHooks(
+  db: Db,
+  recordAccount?: (event: AccountEvent) => Promise<void>,
+): NonNullable<Hooks['account']> {
+  /**
+   * What was removed from accounts that are being linked. If that fails, or another sign-in links
+   * the account first, the event of the one that succeeds tells it.
+   */
+  const removedFrom = new Map<string, ReadonlySet<string>>();
+  return {
+    create: {
+      before: async (account) => {
+        const { providerId, userId } = account;
+        if (providerId === OIDC_PROVIDER_ID) {
+          // Before, so that an account which could not be cleared is not linked either.
+          const removed = await noted(() => takeOver(db, userId));
+          if (removed.length > 0)
+            removedFrom.set(userId, new Set([...(removedFrom.get(userId) ?? []), ...removed]));
+        }
+        return { data: { ...account, ...NO_TOKENS } };
+      },
+      after: async ({ providerId, userId }) => {
+        if (providerId !== OIDC_PROVIDER_ID) return;
+        const removed = removedFrom.get(userId);
+        removedFrom.delete(userId);
+        const details = removed === undefined ? {} : { removed: [...removed] };
+        await recordAccount?.({ action: 'account.linkProvider', account: { userId }, details });
+      },
+    },
+  };
+}
 
 /** The provider tells once who signs in. The console calls nothing of it in the user's name. */
 const NO_TOKENS = {
@@ -53,20 +72,27 @@ const NO_TOKENS = {
 /**
  * The first sign-in through the provider proves who owns the e-mail. It removes password and second
  * factor, which someone else may have set before, and ends all earlier sessions and those that have
- * begun.
+ * begun. Resolves to what there was of it, in words.
  */
-const takeOver = (db: Db, userId: string): Promise<void> =>
+const takeOver = (db: Db, userId: string): Promise<readonly string[]> =>
   db.$transaction(async (tx) => {
     const { count } = await tx.user.updateMany({
       where: { id: userId, emailVerified: false },
       data: { twoFactorEnabled: false },
     });
-    if (count === 0) return;
-    await tx.account.deleteMany({ where: { userId, providerId: CREDENTIAL } });
-    await tx.twoFactor.deleteMany({ where: { userId } });
-    await tx.passkey.deleteMany({ where: { userId } });
-    await tx.session.deleteMany({ where: { userId } });
+    if (count === 0) return [];
+    const where = { userId };
+    const removed = {
+      password: await tx.account.deleteMany({ where: { userId, providerId: CREDENTIAL } }),
+      'authenticator app': await tx.twoFactor.deleteMany({ where: { userId, verified: true } }),
+      passkeys: await tx.passkey.deleteMany({ where }),
+      sessions: await tx.session.deleteMany({ where: { userId, expiresAt: { gt: new Date() } } }),
+    };
+    // What is left of these lets nobody in.
+    await tx.twoFactor.deleteMany({ where });
+    await tx.session.deleteMany({ where });
     await endSteps(tx, userId);
+    return Object.entries(removed).flatMap(([name, { count }]) => (count > 0 ? [name] : []));
   });
 
 /**

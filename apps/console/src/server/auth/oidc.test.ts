@@ -94,6 +94,13 @@ async function passkeyOf(userId: string): Promise<void> {
   await db.passkey.create({ data: { id: userId, userId, credentialID: userId, ...made } });
 }
 
+/** The event of an account that is linked. */
+const linked = (userId: string, ...removed: string[]) => ({
+  action: 'account.linkProvider',
+  account: { userId },
+  details: removed.length > 0 ? { removed } : {},
+});
+
 describe('sign-in through an identity provider', () => {
   it('opens a session for the account with the verified e-mail, and removes a password and passkeys set before', async () => {
     const id = await account('ada@example.com');
@@ -123,6 +130,7 @@ describe('sign-in through an identity provider', () => {
     await factor.confirm({ code: totp(begun.uri), headers: own });
     const headers = await signIn();
     provider.person = { sub: 'sub-lise', email, email_verified: true, name: 'Lise' };
+    recorded.length = 0;
     expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
     const code = totp(begun.uri, Date.now() + 30_000);
     expect(await factor.complete({ code, headers })).toEqual({ outcome: 'over' });
@@ -130,6 +138,7 @@ describe('sign-in through an identity provider', () => {
     expect(await db.verification.count({ where: { value: userId } })).toBe(0);
     const left = await db.user.findUnique({ where: { id: userId }, include: { twoFactor: true } });
     expect(left).toMatchObject({ twoFactorEnabled: false, twoFactor: null });
+    expect(recorded[0]).toEqual(linked(userId, 'password', 'authenticator app', 'sessions'));
   });
 
   it('links no account that could not be cleared, and clears it the next time', async () => {
@@ -159,7 +168,40 @@ describe('sign-in through an identity provider', () => {
     const body = { email: 'hedy@example.com', password: 'set-by-someone-else' };
     expect((await auth.api.signInEmail({ body, asResponse: true })).ok).toBe(true);
     const signedIn = { action: 'account.signIn', account: { userId }, address: ADDRESS, details: DETAILS };
-    expect(recorded).toEqual([{ action: 'account.linkProvider', account: { userId } }, signedIn, signedIn]);
+    expect(recorded).toEqual([linked(userId, 'password'), signedIn, signedIn]);
+  });
+
+  it('records what it removed with the link, also if only the next sign-in links the account', async () => {
+    const email = 'sofya@example.com';
+    const userId = await account(email);
+    await passkeyOf(userId);
+    provider.person = { sub: 'sub-sofya', email, email_verified: true, name: 'Sofya' };
+    recorded.length = 0;
+    await failOn(db, 'INSERT ON account', async () => {
+      await expect(signInThere()).rejects.toThrow(FAILURE);
+    });
+    expect(recorded).toEqual([]);
+    await signInThere();
+    expect(recorded[0]).toEqual(linked(userId, 'password', 'passkeys'));
+    // As an operator does, so that another identity can be linked.
+    await db.account.deleteMany({ where: { userId } });
+    recorded.length = 0;
+    await signInThere();
+    expect(recorded[0]).toEqual(linked(userId));
+  });
+
+  it('records that it removed nothing of an account that nobody could sign in to', async () => {
+    const [userId, email] = [newUserId(), 'maria@example.com'];
+    await db.user.create({ data: { id: userId, email, name: 'Maria' } });
+    await db.session.create({ data: { id: userId, token: userId, userId, expiresAt: new Date() } });
+    const unconfirmed = { secret: '', backupCodes: '', verified: false };
+    await db.twoFactor.create({ data: { id: userId, userId, ...unconfirmed } });
+    provider.person = { sub: 'sub-maria', email, email_verified: true, name: 'Maria' };
+    recorded.length = 0;
+    await signInThere();
+    expect(recorded[0]).toEqual(linked(userId));
+    expect(await db.session.count({ where: { userId } })).toBe(1);
+    expect(await db.twoFactor.count({ where: { userId } })).toBe(0);
   });
 
   it.each([
