@@ -52,15 +52,8 @@ export {
   PAGE_KEY,
 } from './keys/view.ts';
 export { logFailures } from './log-failures.ts';
-export type {
-  AddedMember,
-  AddMemberInput,
-  LeaveOrgInput,
-  ListedMember,
-  MemberView,
-  RemoveMemberInput,
-  SetMemberRoleInput,
-} from './members/members.ts';
+export type { LeaveOrgInput, RemoveMemberInput, SetMemberRoleInput } from './members/change.ts';
+export type { AddedMember, AddMemberInput, ListedMember, MemberView } from './members/members.ts';
 export type { AccountView, SetPasswordInput } from './members/password.ts';
 export type { AccountInput } from './members/reset.ts';
 export { endSteps, type NamedAccount } from './members/sign-out.ts';

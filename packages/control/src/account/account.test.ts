@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
-import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import type { Actor } from '../access/access.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 import { recordAccountEvent } from './events.ts';
 
 let postgres: TestPostgres;
@@ -50,6 +51,14 @@ describe('leaving an organization', () => {
     expect(await membersOf(org)).toHaveLength(1);
   });
 });
+
+const invite = async (actor: Actor, org: string, email: string) =>
+  value(await fixture.control.createInvitation(actor, { org, email, role: 'viewer' })).id;
+/** What the trail says of withdrawn invitations. */
+const withdrawnIn = async (org: string) =>
+  value(await fixture.control.listAudit(OPERATOR, { org, action: 'member.withdraw' })).events.map(
+    ({ target, actor, details }) => [target, actor, details],
+  );
 
 /** The tables with a row that matches. */
 async function tablesWith(pattern: string): Promise<string[]> {
@@ -111,6 +120,53 @@ describe('deleting an account', () => {
       actor: email,
       details: { email },
     });
+  });
+
+  it('is in the trail of each organization in which it ends an invitation', async () => {
+    const [own, other] = [await fixture.org('Invited from'), await fixture.org('Invited to')];
+    await fixture.user(own, 'owner');
+    const owner = await fixture.user(own, 'owner');
+    const { email } = owner;
+    const by = await invite(owner, own, 'bob@example.com');
+    const of = await invite(OPERATOR, other, email);
+    const late = await invite(owner, own, 'late@example.com');
+    await db.invitation.update({ where: { id: late }, data: { expiresAt: new Date(clock.now()) } });
+    value(await fixture.control.deleteAccount(owner, { email }));
+    expect(await withdrawnIn(own)).toEqual([
+      [by, email, { email: 'bob@example.com', role: 'viewer', invitedBy: email }],
+    ]);
+    const details = { email, role: 'viewer', invitedBy: 'ctl', accountDeleted: true };
+    expect(await withdrawnIn(other)).toEqual([[of, 'unknown', details]]);
+    expect(await db.invitation.count()).toBe(0);
+    // Members see that, and not whom it is about.
+    const member = await fixture.user(other, 'member');
+    const seen = JSON.stringify(value(await fixture.control.listAudit(member, { org: other })));
+    expect([seen.includes('member.withdraw'), seen.includes(email)]).toEqual([true, false]);
+  });
+
+  it('by an operator names the operator wherever it ends an invitation', async () => {
+    const org = await fixture.org('Invited by ctl');
+    const { email } = await fixture.user(await fixture.org('A member here'), 'viewer');
+    const id = await invite(OPERATOR, org, email);
+    value(await fixture.control.deleteAccount(OPERATOR, { email }));
+    expect(await withdrawnIn(org)).toMatchObject([[id, 'ctl', { email }]]);
+  });
+
+  it('records no invitation that someone accepts meanwhile', async () => {
+    const [own, other] = [await fixture.org('Own'), await fixture.org('Accepted meanwhile')];
+    const user = await fixture.user(own, 'viewer');
+    const id = await invite(OPERATOR, other, user.email);
+    const { deleted } = await db.$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT id FROM org WHERE slug = ${other} FOR UPDATE`;
+      const deleting = fixture.control.deleteAccount(user, { email: user.email });
+      await eventually(async () => (await waiting(db)) === 1);
+      const { orgId } = await tx.invitation.delete({ where: { id } });
+      await tx.member.create({ data: { orgId, userId: user.userId, role: 'viewer' } });
+      return { deleted: deleting };
+    });
+    expect(value(await deleted).left.toSorted()).toEqual([own, other].sort());
+    expect(await withdrawnIn(other)).toEqual([]);
+    expect((await trailOf(other))[0]).toMatchObject({ action: 'account.delete', actor: user.email });
   });
 
   it('is confirmed with its own e-mail, and nobody deletes another one but operators', async () => {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Actor } from '../access/access.ts';
-import { auditInEach } from '../access/audit.ts';
+import { audit, auditInEach } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
+import { withdrawInvitations } from '../invitations/withdraw.ts';
 import { lockMembers } from '../members/lock.ts';
 import { endSteps } from '../members/sign-out.ts';
 import { emailField } from '../members/user.ts';
@@ -18,9 +19,9 @@ const deleteInput = z.object({ email: emailField });
 export type DeleteAccountInput = z.input<typeof deleteInput>;
 
 /**
- * Deletes an account, with its sessions, its ways to sign in and its memberships. Users delete
- * their own and give its e-mail to confirm. Keys stay: they belong to organizations. The only owner
- * of an organization cannot go.
+ * Deletes an account, with its sessions, its ways to sign in, its memberships, and invitations by
+ * it and of it. Users delete their own and give its e-mail to confirm. Keys stay: they belong to
+ * organizations. The only owner of an organization cannot go.
  */
 export async function deleteAccount(
   deps: ControlDeps,
@@ -36,7 +37,7 @@ export async function deleteAccount(
   return deps.db.$transaction(async (tx): Promise<Result<DeletedAccountView>> => {
     const user = await tx.user.findUnique({ where: { email }, select: { id: true } });
     if (!user) return refuse('not_found', `There is no account for ${email}.`, 'email');
-    const orgs = await lockOrgsOf(tx, user.id);
+    const orgs = await lockOrgsOf(tx, user.id, email);
     const onlyOwner = orgs.filter(({ others, role }) => role === 'owner' && others === 0);
     if (onlyOwner.length > 0) {
       const names = onlyOwner.map(({ name }) => name).join(', ');
@@ -46,36 +47,71 @@ export async function deleteAccount(
         'email',
       );
     }
-    const event = { action: 'account.delete', target: user.id, details: { email } } as const;
-    const orgIds = orgs.map(({ id }) => id);
-    await auditInEach(tx, actor, deps.now(), orgIds, event);
+    await endAccess(tx, actor, deps.now(), { userId: user.id, email, orgs });
     await deleteTraces(tx, user.id, email);
-    return ok({ email, left: orgs.map(({ slug }) => slug) });
+    return ok({ email, left: orgs.filter(isMember).map(({ slug }) => slug) });
   });
 }
 
-interface OwnOrg {
+interface Concerned {
   readonly id: string;
   readonly slug: string;
   readonly name: string;
-  readonly role: string;
+  /** Null: it has something of the account, which is no member. */
+  readonly role: string | null;
   /** How many other owners it has. */
   readonly others: number;
 }
 
-/** Locks the members of the user's organizations, in the order of their ids. */
-async function lockOrgsOf(tx: Tx, userId: string): Promise<OwnOrg[]> {
-  const members = await tx.member.findMany({ where: { userId }, orderBy: { orgId: 'asc' } });
-  for (const { orgId } of members) await lockMembers(tx, orgId);
-  return tx.$queryRaw<OwnOrg[]>`
+const isMember = ({ role }: Concerned): boolean => role !== null;
+
+/**
+ * Locks the members of the organizations that the user belongs to, or that have an invitation by
+ * or of the user, in the order of their ids.
+ */
+async function lockOrgsOf(tx: Tx, userId: string, email: string): Promise<Concerned[]> {
+  const found = await tx.$queryRaw<{ id: string }[]>`
+    SELECT org_id AS id FROM member WHERE user_id = ${userId}
+    UNION SELECT org_id FROM invitation WHERE email = ${email} OR invited_by = ${email} ORDER BY id`;
+  const ids = found.map(({ id }) => id);
+  for (const id of ids) await lockMembers(tx, id);
+  return tx.$queryRaw<Concerned[]>`
     SELECT org.id, org.slug, org.name, own.role::text AS role,
       (SELECT count(*)::int FROM member WHERE org_id = org.id AND role = 'owner' AND user_id <> ${userId}) AS others
-    FROM member own JOIN org ON org.id = own.org_id WHERE own.user_id = ${userId} ORDER BY org.id`;
+    FROM org LEFT JOIN member own ON org.id = own.org_id AND own.user_id = ${userId}
+    WHERE org.id = ANY(${ids}::text[]) ORDER BY org.id`;
+}
+
+interface Account {
+  readonly userId: string;
+  readonly email: string;
+  readonly orgs: readonly Concerned[];
+}
+
+/** Ends what the account is and has in organizations, and records it in each of them. */
+async function endAccess(
+  tx: Tx,
+  actor: Actor,
+  atMs: number,
+  { userId, email, orgs }: Account,
+): Promise<void> {
+  const memberOf = orgs.filter(isMember).map(({ id }) => id);
+  const event = { action: 'account.delete', target: userId, details: { email } } as const;
+  await auditInEach(tx, actor, atMs, memberOf, event);
+  const orgIds = orgs.map(({ id }) => id);
+  for (const entry of await withdrawInvitations(tx, atMs, { orgIds, of: email, by: email })) {
+    if (memberOf.includes(entry.orgId)) {
+      await audit(tx, actor, atMs, [entry]);
+      continue;
+    }
+    // Only owners see who was invited. So where the person is nothing else, the actor has no name.
+    const details = { ...entry.details, accountDeleted: true };
+    await audit(tx, actor.kind === 'user' ? null : actor, atMs, [{ ...entry, details }]);
+  }
 }
 
 /** Sessions, ways to sign in and memberships go with the user's row. */
 async function deleteTraces(tx: Tx, userId: string, email: string): Promise<void> {
-  await tx.invitation.deleteMany({ where: { OR: [{ email }, { invitedBy: email }] } });
   // The console counts attempts by the hash of the e-mail, under a name for each kind.
   const hash = createHash('sha256').update(email).digest('hex');
   await tx.signInAttempt.deleteMany({ where: { key: { contains: hash } } });

@@ -19,7 +19,8 @@ export interface AuditView {
   /** ISO 8601. */
   readonly at: string;
   /**
-   * A user's e-mail; `ctl` with the system user; `unknown`, where an attempt to sign in failed.
+   * A user's e-mail; `ctl` with the system user; `unknown`, where an attempt to sign in failed, or
+   * someone who was invited has deleted the account.
    */
   readonly actor: string;
   /** noun.verb */

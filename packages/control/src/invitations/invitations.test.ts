@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
-import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
 type Member = Awaited<ReturnType<Fixture['user']>>;
@@ -33,14 +33,6 @@ const joinBesides = async (slug: string, { userId }: Member) => {
 
 const invite = async (org: string, email: string, role: 'owner' | 'member' | 'viewer' = 'member') =>
   value(await fixture.control.createInvitation(OPERATOR, { org, email, role }));
-
-/** This database's transactions that wait for another one. */
-async function waiting(): Promise<number> {
-  const [row] = await db.$queryRaw<{ count: number }[]>`
-    SELECT count(*)::int AS count FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  return row?.count ?? 0;
-}
 
 describe('an invitation', () => {
   it('makes its e-mail a member with an account, once', async () => {
@@ -119,6 +111,20 @@ describe('an invitation', () => {
     expect((await fixture.control.openInvitation(null, { token: first.token })).ok).toBe(false);
     value(await fixture.control.withdrawInvitation(OPERATOR, { org, id: second.id }));
     expect((await fixture.control.openInvitation(null, { token: second.token })).ok).toBe(false);
+  });
+
+  it('is in the trail as withdrawn once another replaces it, unless it had ended by itself', async () => {
+    const org = await fixture.org('Replaced');
+    const owner = await fixture.user(org, 'owner');
+    const email = 'ada@replaced.example';
+    const first = value(await fixture.control.createInvitation(owner, { org, email, role: 'owner' }));
+    clock.advance(7 * DAY_MS - 1);
+    await invite(org, email, 'viewer');
+    clock.advance(7 * DAY_MS);
+    await invite(org, email, 'viewer');
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org, action: 'member.withdraw' }));
+    const details = { email, role: 'owner', invitedBy: owner.email };
+    expect(events).toMatchObject([{ actor: 'ctl', target: first.id, details }]);
   });
 
   it('is not spent by a refusal', async () => {
@@ -261,7 +267,7 @@ describe('an invitation', () => {
       async (tx) => {
         await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
         const accepting = fixture.control.acceptInvitation(null, { token, ...account });
-        await eventually(async () => (await waiting()) === 1);
+        await eventually(async () => (await waiting(db)) === 1);
         await tx.member.deleteMany({ where: { userId: owner.userId } });
         return { accepted: accepting };
       },

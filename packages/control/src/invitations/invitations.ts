@@ -12,6 +12,7 @@ import { lockMembers } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { OPERATOR_NAME, whoMayInvite } from './inviter.ts';
 import { hashOfToken, newInvitationToken } from './token.ts';
+import { withdrawInvitations } from './withdraw.ts';
 
 const VALID_MS = 7 * DAY_MS;
 /** The most open invitations of an organization. */
@@ -61,7 +62,8 @@ export async function createInvitation(
     if (await tx.member.findFirst({ where: { orgId, user: { email } } }))
       return refuse('conflict', `${email} is already a member.`, 'email');
     const at = new Date(deps.now());
-    await tx.invitation.deleteMany({ where: { orgId, OR: [{ email }, { expiresAt: { lte: at } }] } });
+    const withdrawn = await withdrawInvitations(tx, at.getTime(), { orgIds: [orgId], of: email });
+    await tx.invitation.deleteMany({ where: { orgId, expiresAt: { lte: at } } });
     if ((await tx.invitation.count({ where: { orgId } })) >= MAX_OPEN)
       return refuse('limit_reached', `There are ${MAX_OPEN} open invitations: withdraw one first.`);
     const token = newInvitationToken();
@@ -77,7 +79,8 @@ export async function createInvitation(
         expiresAt: new Date(at.getTime() + VALID_MS),
       },
     });
-    await audit(tx, actor, deps.now(), [
+    await audit(tx, actor, at.getTime(), [
+      ...withdrawn,
       { orgId, action: 'member.invite', target: row.id, details: { email, role } },
     ]);
     return ok({ ...view(row), token });

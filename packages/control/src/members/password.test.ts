@@ -3,7 +3,7 @@ import { newUserId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { verifyPassword } from 'better-auth/crypto';
-import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
 let postgres: TestPostgres;
 let db: Db;
@@ -44,14 +44,6 @@ const opens = async (userId: string, password: string): Promise<boolean> => {
   });
   return verifyPassword({ hash: hash ?? '', password });
 };
-
-/** This database's transactions that wait for another one. */
-async function waiting(): Promise<number> {
-  const [row] = await db.$queryRaw<{ count: number }[]>`
-    SELECT count(*)::int AS count FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  return row?.count ?? 0;
-}
 
 describe('a new password of an operator', () => {
   it('replaces the lost one and ends every session of the account, of no other', async () => {
@@ -104,7 +96,7 @@ describe('a new password of an operator', () => {
       async (tx) => {
         await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${id} FOR UPDATE`;
         const setting = [set('the one password'), set('the other one')];
-        await eventually(async () => (await waiting()) === 2);
+        await eventually(async () => (await waiting(db)) === 2);
         return setting;
       },
       { timeout: 60_000 },

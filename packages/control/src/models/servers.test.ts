@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import type { Actor } from '../access/access.ts';
-import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 import { MOST_SERVERS } from './servers.ts';
 
 const A_MODEL = 64;
@@ -38,13 +38,6 @@ const publish = (name: string, servers: number, actor = owner) =>
   });
 const change = (name: string, servers: number, actor = owner) =>
   fixture.control.changeModel(actor, { org, name, urls: urls(servers) });
-
-async function waiting(): Promise<number> {
-  const [row] = await db.$queryRaw<{ count: number }[]>`
-    SELECT count(*)::int AS count FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  return row?.count ?? 0;
-}
 
 /** Publishes models that leave room for this many servers. */
 async function leaveRoom(servers: number): Promise<void> {
@@ -84,7 +77,7 @@ describe("an organization's owners", () => {
     const answers = await db.$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const both = ['a', 'b'].map((name) => publish(name, 1));
-      await eventually(async () => (await waiting()) === both.length);
+      await eventually(async () => (await waiting(db)) === both.length);
       return both;
     });
     expect((await Promise.all(answers)).filter(({ ok }) => ok)).toHaveLength(1);

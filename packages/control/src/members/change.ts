@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { Role } from '../access/policy.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
+import { orgField } from '../fields.ts';
+import { withdrawInvitations } from '../invitations/withdraw.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { memberInput } from './input.ts';
+import { lockMembers } from './lock.ts';
+import type { MemberView } from './members.ts';
+import { emailField } from './user.ts';
+
+export type SetMemberRoleInput = z.input<typeof memberInput>;
+
+/**
+ * Changes a member's role. The last owner stays owner. A demotion withdraws an owner's invitations.
+ */
+export async function setMemberRole(
+  deps: ControlDeps,
+  actor: Actor,
+  input: SetMemberRoleInput,
+): Promise<Result<MemberView>> {
+  const parsed = parseInput(memberInput, input);
+  if (!parsed.ok) return parsed;
+  const { role } = parsed.value;
+  return changeMember(
+    deps,
+    actor,
+    { ...parsed.value, action: 'member.setRole', losesOwner: role !== 'owner', losesMember: false },
+    async (tx, where) => {
+      await tx.member.update({ where, data: { role } });
+      return { role };
+    },
+  );
+}
+
+const removeInput = z.object({ org: orgField, email: emailField });
+export type RemoveMemberInput = z.input<typeof removeInput>;
+
+/**
+ * Removes someone from an organization, and withdraws invitations by them and of them. The account
+ * stays. The last owner cannot be removed.
+ */
+export async function removeMember(
+  deps: ControlDeps,
+  actor: Actor,
+  input: RemoveMemberInput,
+): Promise<Result<MemberView>> {
+  const parsed = parseInput(removeInput, input);
+  if (!parsed.ok) return parsed;
+  return changeMember(
+    deps,
+    actor,
+    { ...parsed.value, action: 'member.remove', losesOwner: true, losesMember: true },
+    async (tx, where) => {
+      await tx.member.delete({ where });
+      return {};
+    },
+  );
+}
+
+const leaveInput = z.object({ org: orgField });
+export type LeaveOrgInput = z.input<typeof leaveInput>;
+
+/** Takes the actor out of an organization, like `removeMember`. The last owner cannot leave. */
+export async function leaveOrg(
+  deps: ControlDeps,
+  actor: Actor,
+  input: LeaveOrgInput,
+): Promise<Result<MemberView>> {
+  const parsed = parseInput(leaveInput, input);
+  if (!parsed.ok) return parsed;
+  if (actor.kind === 'operator') return refuse('forbidden', 'Operators belong to no organization.');
+  const { email } = actor;
+  return changeMember(
+    deps,
+    actor,
+    { ...parsed.value, email, action: 'member.leave', losesOwner: true, losesMember: true },
+    async (tx, where) => {
+      await tx.member.delete({ where });
+      return {};
+    },
+  );
+}
+
+interface Change {
+  readonly org?: string | undefined;
+  readonly email: string;
+  readonly action: 'member.setRole' | 'member.remove' | 'member.leave';
+  /** Whether an owner would no longer be one afterwards. */
+  readonly losesOwner: boolean;
+  /** Whether the member would no longer be one afterwards. */
+  readonly losesMember: boolean;
+}
+
+async function changeMember(
+  deps: ControlDeps,
+  actor: Actor,
+  change: Change,
+  apply: (tx: Tx, where: { orgId_userId: { orgId: string; userId: string } }) => Promise<{ role?: Role }>,
+): Promise<Result<MemberView>> {
+  const org = await access(deps, actor, change.org, change.action);
+  if (!org.ok) return org;
+  const orgId = org.value.id;
+  return deps.db.$transaction(async (tx): Promise<Result<MemberView>> => {
+    await lockMembers(tx, orgId);
+    const { email } = change;
+    const member = await tx.member.findFirst({ where: { orgId, user: { email } }, include: { user: true } });
+    if (!member) return refuse('not_found', `${email} is not a member.`, 'email');
+    if (change.losesOwner && member.role === 'owner') {
+      const owners = await tx.member.count({ where: { orgId, role: 'owner' } });
+      if (owners === 1)
+        return refuse('conflict', `${email} is the only owner: an organization always keeps one.`, 'email');
+    }
+    const { userId, createdAt, user } = member;
+    const { role = member.role } = await apply(tx, { orgId_userId: { orgId, userId } });
+    const atMs = deps.now();
+    const withdrawn = await withdrawInvitations(tx, atMs, {
+      orgIds: [orgId],
+      of: change.losesMember ? email : undefined,
+      by: change.losesOwner ? email : undefined,
+    });
+    const from = change.action === 'member.setRole' ? { from: member.role } : {};
+    await audit(tx, actor, atMs, [
+      { orgId, action: change.action, target: userId, details: { email, role, ...from } },
+      ...withdrawn,
+    ]);
+    return ok({ userId, email, name: user.name, role, since: createdAt.toISOString() });
+  });
+}
