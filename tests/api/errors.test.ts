@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomBase62 } from '@tidegate/contracts';
+import type { Actor } from '@tidegate/control';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import type OpenAI from 'openai';
@@ -115,6 +117,30 @@ describe('errors, as the official openai package throws them', () => {
       'invalid_api_key',
     ]);
   });
+
+  it.each([
+    ['was removed', (email: string) => controlOf(stack()).removeMember(OPERATOR, { org, email })],
+    [
+      'deleted the account',
+      (email: string, owner: Actor) => controlOf(stack()).deleteAccount(owner, { email }),
+    ],
+  ])(
+    'AuthenticationError 401 invalid_api_key, from the request after the owner whose page made the key %s',
+    async (_how, go) => {
+      const control = controlOf(stack());
+      const owner = async () => {
+        const email = `${randomBase62(12).toLowerCase()}@example.com`;
+        return must(await control.addMember(OPERATOR, { org, email, role: 'owner' }));
+      };
+      await owner();
+      const { userId, email } = await owner();
+      const actor = { kind: 'user', userId, email } as const;
+      const page = client(base(), must(await control.createPageKey(actor, { org })).key);
+      await page.models.list();
+      must<unknown>(await go(email, actor));
+      expect(await failure(page.models.list())).toEqual(['AuthenticationError', 401, 'invalid_api_key']);
+    },
+  );
 
   it('RateLimitError 429 rate_limit_exceeded [errors.rate_limit_exceeded]', async () => {
     const limited = client(base(), (await newKey(stack(), org, { rpm: 1 })).key);

@@ -43,7 +43,9 @@ export function ChangeRole({ org, me, change, onClose }: ChangeRoleProps) {
     >
       <p>
         {isMe ? 'You' : 'They'} may then {MAY[to]}.
-        {losesOwner ? ` Open invitations that ${isMe ? 'you' : 'they'} made stop working.` : ''}
+        {losesOwner
+          ? ` Open invitations that ${isMe ? 'you' : 'they'} made stop working, and so does a key that Try it has made for ${isMe ? 'you' : 'them'}.`
+          : ''}
       </p>
       {isMe && losesOwner ? <p>Only another owner can make you one again.</p> : null}
     </Confirm>

@@ -1,12 +1,14 @@
 'use client';
 
-import { Button } from '@heroui/react';
+import { Button, toast } from '@heroui/react';
+import { useRouter } from 'next/navigation';
 import { useState } from 'react';
 import { Confirm } from '../ui/dialogs.tsx';
 import { Panel } from '../ui/page.tsx';
 import { leave } from './actions.ts';
 
 export function LeaveOrg({ org, isOnlyOwner: cannot }: { org: string; isOnlyOwner: boolean }) {
+  const router = useRouter();
   const [asked, setAsked] = useState(false);
   return (
     <Panel
@@ -31,6 +33,11 @@ export function LeaveOrg({ org, isOnlyOwner: cannot }: { org: string; isOnlyOwne
         confirm="Leave"
         action={() => leave(org)}
         onDone={() => window.location.assign('/')}
+        // There is nothing left to show here, so it is told where one goes.
+        onNotInForce={(why) => {
+          toast.warning(why, { timeout: 0 });
+          router.push('/');
+        }}
       >
         <p>You lose access to it at once. To come back, you need a new invitation.</p>
       </Confirm>

@@ -27,7 +27,8 @@ export function RemoveMember({ org, me, member, onClose }: RemoveMemberProps) {
     >
       <p>
         {isMe ? 'You lose' : 'They lose'} access to this organization at once. Open invitations that{' '}
-        {isMe ? 'you' : 'they'} made stop working. Keys keep working: they belong to the organization.
+        {isMe ? 'you' : 'they'} made stop working, and so does a key that Try it has made for{' '}
+        {isMe ? 'you' : 'them'}. Other keys keep working: they belong to the organization.
       </p>
     </Confirm>
   );

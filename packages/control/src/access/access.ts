@@ -1,4 +1,4 @@
-import type { ControlDeps } from '../deps.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 import { type Action, POLICY, type Role } from './policy.ts';
 import { lacksSecondFactor } from './second-factor.ts';
@@ -35,7 +35,7 @@ export interface Access extends OrgRef {
  * as if it did not exist.
  */
 export async function access(
-  deps: Pick<ControlDeps, 'db' | 'passwords'>,
+  deps: Pick<ControlDeps, 'passwords'> & { readonly db: Tx },
   actor: Actor,
   ref: string | undefined,
   action: Action,

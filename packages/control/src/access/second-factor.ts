@@ -1,4 +1,4 @@
-import type { ControlDeps } from '../deps.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
 
 /**
  * The provider id that the sign-in library gives to passwords. Other accounts name an identity
@@ -27,7 +27,7 @@ export const isPasswordEnough = (
 ): boolean => passwords && accounts.length > 0 && !twoFactorEnabled;
 
 export async function lacksSecondFactor(
-  deps: Pick<ControlDeps, 'db' | 'passwords'>,
+  deps: Pick<ControlDeps, 'passwords'> & { readonly db: Tx },
   userId: string,
 ): Promise<boolean> {
   const user = await deps.db.user.findUnique({ where: { id: userId }, select: SECOND_FACTOR });

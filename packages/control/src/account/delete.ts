@@ -4,6 +4,7 @@ import type { Actor } from '../access/access.ts';
 import { audit, auditInEach } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { withdrawInvitations } from '../invitations/withdraw.ts';
+import { endRevokedPages, type RevokedPageKey, revokePageKeys } from '../keys/revoke-pages.ts';
 import { lockMembers } from '../members/lock.ts';
 import { endSteps } from '../members/sign-out.ts';
 import { emailField } from '../members/user.ts';
@@ -19,9 +20,10 @@ const deleteInput = z.object({ email: emailField });
 export type DeleteAccountInput = z.input<typeof deleteInput>;
 
 /**
- * Deletes an account, with its sessions, its ways to sign in, its memberships, and invitations by
- * it and of it. Users delete their own and give its e-mail to confirm. Keys stay: they belong to
- * organizations. The only owner of an organization cannot go.
+ * Deletes an account, with its sessions, its ways to sign in, its memberships, its page keys, and
+ * invitations by it and of it. Users delete their own and give its e-mail to confirm. Other keys
+ * stay: they belong to organizations. The only owner of an organization cannot go. `notInForce`: it
+ * is deleted, but no limiter could be told of a page key.
  */
 export async function deleteAccount(
   deps: ControlDeps,
@@ -34,7 +36,7 @@ export async function deleteAccount(
     return refuse('invalid_input', `Type your e-mail to confirm: ${actor.email}`, 'email');
   if (!parsed.ok) return parsed;
   const { email } = parsed.value;
-  return deps.db.$transaction(async (tx): Promise<Result<DeletedAccountView>> => {
+  const deleted = await deps.db.$transaction(async (tx): Promise<Result<Deleted>> => {
     const user = await tx.user.findUnique({ where: { email }, select: { id: true } });
     if (!user) return refuse('not_found', `There is no account for ${email}.`, 'email');
     const orgs = await lockOrgsOf(tx, user.id, email);
@@ -47,10 +49,18 @@ export async function deleteAccount(
         'email',
       );
     }
-    await endAccess(tx, actor, deps.now(), { userId: user.id, email, orgs });
+    const pageKeys = await endAccess(tx, actor, deps.now(), { userId: user.id, email, orgs });
     await deleteTraces(tx, user.id, email);
-    return ok({ email, left: orgs.filter(isMember).map(({ slug }) => slug) });
+    return ok({ pageKeys, left: orgs.filter(isMember).map(({ slug }) => slug) });
   });
+  if (!deleted.ok) return deleted;
+  const { pageKeys, left } = deleted.value;
+  return endRevokedPages(deps, actor, email, pageKeys, ok({ email, left }));
+}
+
+interface Deleted {
+  readonly left: readonly string[];
+  readonly pageKeys: readonly RevokedPageKey[];
 }
 
 interface Concerned {
@@ -66,13 +76,14 @@ interface Concerned {
 const isMember = ({ role }: Concerned): boolean => role !== null;
 
 /**
- * Locks the members of the organizations that the user belongs to, or that have an invitation by
- * or of the user, in the order of their ids.
+ * Locks the members of the organizations that the user belongs to, or that have an invitation or a
+ * page key of the user, in the order of their ids.
  */
 async function lockOrgsOf(tx: Tx, userId: string, email: string): Promise<Concerned[]> {
   const found = await tx.$queryRaw<{ id: string }[]>`
     SELECT org_id AS id FROM member WHERE user_id = ${userId}
-    UNION SELECT org_id FROM invitation WHERE email = ${email} OR invited_by = ${email} ORDER BY id`;
+    UNION SELECT org_id FROM invitation WHERE email = ${email} OR invited_by = ${email}
+    UNION SELECT org_id FROM api_key WHERE page_user_id = ${userId} ORDER BY id`;
   const ids = found.map(({ id }) => id);
   for (const id of ids) await lockMembers(tx, id);
   return tx.$queryRaw<Concerned[]>`
@@ -94,7 +105,7 @@ async function endAccess(
   actor: Actor,
   atMs: number,
   { userId, email, orgs }: Account,
-): Promise<void> {
+): Promise<RevokedPageKey[]> {
   const memberOf = orgs.filter(isMember).map(({ id }) => id);
   const event = { action: 'account.delete', target: userId, details: { email } } as const;
   await auditInEach(tx, actor, atMs, memberOf, event);
@@ -108,6 +119,7 @@ async function endAccess(
     const details = { ...entry.details, accountDeleted: true };
     await audit(tx, actor.kind === 'user' ? null : actor, atMs, [{ ...entry, details }]);
   }
+  return revokePageKeys(tx, actor, atMs, { userId, orgIds });
 }
 
 /** Sessions, ways to sign in and memberships go with the user's row. */

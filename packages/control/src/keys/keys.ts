@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { Action } from '../access/policy.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
@@ -43,6 +43,7 @@ export async function revokeKey(deps: ControlDeps, actor: Actor, input: KeyInput
   const { orgId, row } = found.value;
   const at = new Date(deps.now());
   await deps.db.$transaction(async (tx) => {
+    await holdOrg(tx, orgId);
     const { count } = await tx.apiKey.updateMany({
       where: { id: row.id, revokedAt: null },
       data: { revokedAt: at },
@@ -79,6 +80,7 @@ export async function removeRevoked(
   const untold = await tellLimiter(deps, actor, orgId, { id, hash });
   if (untold !== null) return refuse('unavailable', untold);
   await deps.db.$transaction(async (tx) => {
+    await holdOrg(tx, orgId);
     const { count } = await tx.apiKey.deleteMany({ where: { id } });
     if (count === 0) return;
     const details = { name, prefix };
@@ -86,6 +88,13 @@ export async function removeRevoked(
   });
   return ok(null);
 }
+
+/**
+ * Takes the lock of the organization that the audit event needs, before that of the key. Whoever
+ * changes its members holds the first and may then want the second, to revoke a page key.
+ */
+const holdOrg = (tx: Tx, orgId: string): Promise<unknown> =>
+  tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR KEY SHARE`;
 
 type FoundKey = { readonly orgId: string; readonly row: KeyRecord & { readonly hash: Uint8Array } };
 

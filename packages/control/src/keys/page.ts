@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
+import { lockMembers } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { insertKey } from './create.ts';
 import { removeRevoked } from './keys.ts';
@@ -11,8 +12,8 @@ import { PAGE_KEY } from './view.ts';
 /*
  * Keys that a page makes for itself, so that an owner can try models without a key at hand. One is
  * a key like any other in the list, the limits and the audit trail; usage shows all of them as one.
- * It ends with its page. If the page cannot say so, the limiter refuses it after an hour, and
- * metering deletes it.
+ * It ends with its page, and once who made it may make none any more (revoke-pages.ts). If the page
+ * cannot say so, the limiter refuses it after an hour, and metering deletes it.
  */
 
 const LIFE_MS = HOUR_MS;
@@ -51,7 +52,12 @@ export async function createPageKey(
   // A limiter of the release before knows only days.
   const settings = { name: PAGE_KEY, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
   const page = { userId: actor.userId, expiresAt };
-  const made = await deps.db.$transaction((tx) => insertKey(deps, tx, actor, orgId, settings, page));
+  const made = await deps.db.$transaction(async (tx) => {
+    // Whoever has lost the right meanwhile has had all page keys ended. This one would be left.
+    await lockMembers(tx, orgId);
+    const still = await access({ ...deps, db: tx }, actor, orgId, 'key.create');
+    return still.ok ? insertKey(deps, tx, actor, orgId, settings, page) : still;
+  });
   return made.ok ? ok({ id: made.value.id, key: made.value.key }) : made;
 }
 

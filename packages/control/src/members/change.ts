@@ -5,6 +5,7 @@ import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField } from '../fields.ts';
 import { withdrawInvitations } from '../invitations/withdraw.ts';
+import { endRevokedPages, type RevokedPageKey, revokePageKeys } from '../keys/revoke-pages.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { memberInput } from './input.ts';
 import { lockMembers } from './lock.ts';
@@ -14,7 +15,8 @@ import { emailField } from './user.ts';
 export type SetMemberRoleInput = z.input<typeof memberInput>;
 
 /**
- * Changes a member's role. The last owner stays owner. A demotion withdraws an owner's invitations.
+ * Changes a member's role. The last owner stays owner. A demotion withdraws an owner's invitations
+ * and ends their page key. `notInForce`: the limiter could not be told of the key.
  */
 export async function setMemberRole(
   deps: ControlDeps,
@@ -39,8 +41,8 @@ const removeInput = z.object({ org: orgField, email: emailField });
 export type RemoveMemberInput = z.input<typeof removeInput>;
 
 /**
- * Removes someone from an organization, and withdraws invitations by them and of them. The account
- * stays. The last owner cannot be removed.
+ * Removes someone from an organization, withdraws invitations by them and of them, and ends their
+ * page key. The account stays. The last owner cannot be removed. `notInForce`: as above.
  */
 export async function removeMember(
   deps: ControlDeps,
@@ -94,6 +96,11 @@ interface Change {
   readonly losesMember: boolean;
 }
 
+interface Changed {
+  readonly member: MemberView;
+  readonly pageKeys: readonly RevokedPageKey[];
+}
+
 async function changeMember(
   deps: ControlDeps,
   actor: Actor,
@@ -103,7 +110,7 @@ async function changeMember(
   const org = await access(deps, actor, change.org, change.action);
   if (!org.ok) return org;
   const orgId = org.value.id;
-  return deps.db.$transaction(async (tx): Promise<Result<MemberView>> => {
+  const changed = await deps.db.$transaction(async (tx): Promise<Result<Changed>> => {
     await lockMembers(tx, orgId);
     const { email } = change;
     const member = await tx.member.findFirst({ where: { orgId, user: { email } }, include: { user: true } });
@@ -126,6 +133,13 @@ async function changeMember(
       { orgId, action: change.action, target: userId, details: { email, role, ...from } },
       ...withdrawn,
     ]);
-    return ok({ userId, email, name: user.name, role, since: createdAt.toISOString() });
+    const pageKeys = change.losesOwner
+      ? await revokePageKeys(tx, actor, atMs, { userId, orgIds: [orgId] })
+      : [];
+    const now = { userId, email, name: user.name, role, since: createdAt.toISOString() };
+    return ok({ member: now, pageKeys });
   });
+  if (!changed.ok) return changed;
+  const { member, pageKeys } = changed.value;
+  return endRevokedPages(deps, actor, change.email, pageKeys, ok(member));
 }
