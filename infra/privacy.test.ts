@@ -28,14 +28,22 @@ function numbersIn(path: string, name: string): number[] {
   );
 }
 
-/** The one number of that name. @throws Error if there is none, or another one */
+/**
+ * The one number of that name.
+ *
+ * @throws Error if there is none, or another one
+ */
 function numberIn(path: string, name: string): number {
   const [number = Number.NaN, ...others] = numbersIn(path, name);
   if (Number.isNaN(number) || others.length > 0) throw new Error(`${path} has no single number ${name}`);
   return number;
 }
 
-/** What a source has in the place of the pattern's group. @throws Error if there is no such place */
+/**
+ * What a source has in the place of the pattern's group.
+ *
+ * @throws Error if there is no such place
+ */
 function textIn(path: string, pattern: RegExp): string {
   const text = pattern.exec(read(path))?.[1];
   if (text === undefined) throw new Error(`${path} has nothing like ${pattern}`);

@@ -104,7 +104,7 @@ async function tablesWith(texts: readonly string[]): Promise<string[]> {
   return found.flat().sort();
 }
 
-/** What stays: that it was deleted, and by which operator; and workloads that a runner has to end. */
+/** What stays: that it was deleted, by which operator, and workloads that a runner has to end. */
 const KEPT = ['audit_event', 'deleted_org', 'left_workload'];
 
 describe('deleting an organization', () => {
