@@ -44,6 +44,10 @@ describe('the networks of docker-compose.yml', () => {
   });
 
   it('let only those reach a store that log in to it', () => {
+    const loggingInBy = (variable: string) =>
+      Object.keys(services).filter((name) => variablesOf(name)[variable] !== undefined);
+    expect(loggingInBy('DATABASE_URL').sort()).toEqual(neighboursOf('postgres'));
+    expect(loggingInBy('REDIS_URL').sort()).toEqual(neighboursOf('redis'));
     expect(neighboursOf('postgres')).toEqual([
       'bootstrap',
       'console',
@@ -180,7 +184,8 @@ describe('the passwords of docker-compose.yml', () => {
     const knowing = Object.keys(services).filter((name) => 'BOOTSTRAP_PASSWORD' in variablesOf(name));
     expect(knowing).toEqual(['bootstrap']);
     expect(services.bootstrap).toMatchObject({ image: 'tidegate-ctl', command: ['bootstrap'] });
-    expect(variablesOf('bootstrap')).toMatchObject(variablesOf('ctl'));
+    const { REDIS_URL: _, ...others } = variablesOf('ctl');
+    expect(variablesOf('bootstrap')).toMatchObject(others);
   });
 
   it('are all required, and written by the commands at its head', () => {

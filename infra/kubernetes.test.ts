@@ -304,10 +304,11 @@ describe('the network policies', () => {
   });
 
   it.each([
-    ['database', 5432],
-    ['redis', 6379],
-  ])('let only those reach the %s that are in its network there', (network, port) => {
+    ['database', 5432, 'DATABASE_URL'],
+    ['redis', 6379, 'REDIS_URL'],
+  ])('let only those reach the %s that are in its network there, and log in', (network, port, login) => {
     const reaching = PROGRAMS.filter((program) => reaches(program, port));
+    expect(PROGRAMS.filter((program) => variablesOf(program).has(login))).toEqual(reaching);
     expect(reaching).toEqual(PROGRAMS.filter((program) => compose[program].networks.includes(network)));
   });
 

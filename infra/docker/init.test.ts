@@ -6,12 +6,13 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { UNPRIVILEGED } from '@tidegate/processes';
+import { itAsRoot } from '@tidegate/testing';
 
 const INIT = join(import.meta.dirname, 'init.sh');
 const NAMESPACE = ['--pid', '--fork', '--kill-child', '--mount-proc'];
 /** Only root can make a process the first one of a namespace, and not in every container. */
-const isAllowed = process.getuid?.() === 0 && spawnSync('unshare', [...NAMESPACE, 'true']).status === 0;
-const asRoot = isAllowed ? it : it.skip;
+const isRefused = process.getuid?.() === 0 && spawnSync('unshare', [...NAMESPACE, 'true']).status !== 0;
+const asRoot = isRefused ? it.skip : itAsRoot(it);
 const { uid, gid } = UNPRIVILEGED;
 
 /** In place of the runner. Its model looks at process 1, and leaves an orphan, which ends. */

@@ -29,7 +29,6 @@ beforeAll(async () => {
   // Nobody is on the plans, so neither limiter nor runner is asked.
   env = {
     DATABASE_URL: postgres.url,
-    REDIS_URL: 'redis://127.0.0.1:1',
     LIMITER_ADDRESSES: '127.0.0.1:1',
     RUNNER_ADDRESS: '127.0.0.1:1',
     SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),

@@ -88,6 +88,12 @@ describe('the installation to manage is', () => {
       REDIS_PREFIX: 'tg:',
     });
   });
+
+  it('what the environment says when it says all but where Redis is, which most commands need not know', () => {
+    const { REDIS_URL: _, ...others } = OTHER;
+    const config = readConfig(others, stack());
+    expect([config.DATABASE_URL, config.REDIS_URL]).toEqual([OTHER.DATABASE_URL, undefined]);
+  });
 });
 
 describe('the message says what to do', () => {
@@ -103,9 +109,9 @@ describe('the message says what to do', () => {
   });
 
   it('rather than mix two installations', () => {
-    const { DATABASE_URL, ...rest } = OTHER;
-    const said = refused({ DATABASE_URL }, stack());
-    expect(said).toMatch(/different values of DATABASE_URL: unset/);
+    const { DATABASE_URL, REDIS_URL, ...rest } = OTHER;
+    const said = refused({ DATABASE_URL, REDIS_URL }, stack());
+    expect(said).toMatch(/different values of DATABASE_URL, REDIS_URL: unset/);
     expect(said).toContain(`Missing for that: ${Object.keys(rest).join(', ')}.`);
     expect(refused({ ...OTHER, TIDEGATE_DATA_DIR: stack() }, empty)).toContain(
       `different values of ${Object.keys(OTHER).join(', ')}:`,

@@ -27,7 +27,9 @@ const MAX_CONNECT_TIMEOUT_MS = 600_000;
 export const schema = z.object({
   ...callerFields,
   DATABASE_URL: secret(databaseUrl),
-  REDIS_URL: secret(redisUrl),
+  REDIS_URL: secret(redisUrl.optional()).describe(
+    'Redis, with the login of ctl. Only `ctl queue` and `ctl doctor` need it',
+  ),
   REDIS_PREFIX: redisPrefix,
   LIMITER_ADDRESSES: addresses,
   RUNNER_ADDRESS: poolAddresses,
@@ -66,20 +68,22 @@ export class InstallationError extends Error {
   override readonly name = 'InstallationError';
 }
 
-const REQUIRED = ['DATABASE_URL', 'REDIS_URL', 'LIMITER_ADDRESSES', 'RUNNER_ADDRESS', 'SECRET_KEY'] as const;
+/** They say which installation it is. */
+const NAMING = ['DATABASE_URL', 'REDIS_URL', 'LIMITER_ADDRESSES', 'RUNNER_ADDRESS', 'SECRET_KEY'] as const;
+const REQUIRED = NAMING.filter((name) => name !== 'REDIS_URL');
 
 /**
- * Reads the configuration from the environment if all is set there. Otherwise from a local stack's
- * file: the one in TIDEGATE_DATA_DIR, or this checkout's. The two are never mixed, because they
- * could belong to two installations. Variables that are set besides a file must have the file's
- * values, for example a DATABASE_URL exported for `npm start`.
+ * Reads the configuration from the environment if all that is required is set there. Otherwise from
+ * a local stack's file: the one in TIDEGATE_DATA_DIR, or this checkout's. The two are never mixed,
+ * because they could belong to two installations. Variables that are set besides a file must have
+ * the file's values, for example a DATABASE_URL exported for `npm start`.
  * @throws ConfigError
  * @throws InstallationError
  */
 export function readConfig(env: Variables = process.env, defaultDir: string = LOCAL_DATA_DIR): Config {
   const given = readSecretFiles(schema, env);
-  const set = REQUIRED.filter((name) => given[name]);
-  if (!given.TIDEGATE_DATA_DIR && set.length === REQUIRED.length) return parse(given);
+  const set = NAMING.filter((name) => given[name]);
+  if (!given.TIDEGATE_DATA_DIR && REQUIRED.every((name) => given[name])) return parse(given);
   const dir = resolve(given.TIDEGATE_DATA_DIR ?? defaultDir);
   const local = readFile(join(dir, 'env.json'));
   const differing = set.filter((name) => given[name] !== local?.[name]);
@@ -115,7 +119,7 @@ function whatToDo(dir: string, found: boolean, set: readonly string[], differing
     found
       ? `The local stack in ${dir} and the environment have different values of ${differing.join(', ')}: unset these to manage that stack.`
       : `There is no local stack in ${dir}: start one (npm start), or set TIDEGATE_DATA_DIR to the --data-dir of the one to manage.`,
-    `To manage another installation, set all of ${REQUIRED.join(', ')}, and SERVICE_TOKEN if its limiter and runner ask for tokens. Do not set TIDEGATE_DATA_DIR.`,
+    `To manage another installation, set all of ${REQUIRED.join(', ')}, SERVICE_TOKEN if its limiter and runner ask for tokens, and REDIS_URL for ctl queue and ctl doctor. Do not set TIDEGATE_DATA_DIR.`,
     ...(set.length > 0 && missing.length > 0 ? [`Missing for that: ${missing.join(', ')}.`] : []),
   ].join('\n');
 }

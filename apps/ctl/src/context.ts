@@ -33,6 +33,12 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
+/** @throws CommandError if none is set */
+export function redisUrlOf({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
+  if (REDIS_URL === undefined) throw new CommandError('This command looks into Redis: set REDIS_URL, too.');
+  return REDIS_URL;
+}
+
 export interface Answer<T> {
   readonly json: boolean;
   readonly human: (value: T) => string;

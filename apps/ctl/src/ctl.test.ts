@@ -647,6 +647,19 @@ describe('refusals', () => {
     expect(ended.err).not.toContain(postgres.url);
   });
 
+  it('needs Redis only where it looks into it, and says so', async () => {
+    const { REDIS_URL: _, ...rest } = env;
+    const ended = await Promise.all(
+      [['org', 'list'], ['queue', 'status'], ['doctor']].map((args) => ctl(args, rest)),
+    );
+    const said = 'This command looks into Redis: set REDIS_URL, too.\n';
+    expect(ended.map(({ status, err }) => ({ status, err }))).toEqual([
+      { status: 0, err: '' },
+      { status: 1, err: said },
+      { status: 1, err: said },
+    ]);
+  });
+
   it('fails, rather than waits, when a store cannot be reached', async () => {
     const nowhere = {
       ...env,

@@ -17,7 +17,6 @@ beforeEach(async () => {
   postgres = await testPostgres();
   env = {
     DATABASE_URL: postgres.url,
-    REDIS_URL: 'redis://127.0.0.1:1',
     LIMITER_ADDRESSES: '127.0.0.1:1',
     RUNNER_ADDRESS: '127.0.0.1:1',
     SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),

@@ -15,7 +15,6 @@ beforeAll(async () => {
   db = createDb(postgres.url, PATIENT_DB);
   env = {
     DATABASE_URL: postgres.url,
-    REDIS_URL: 'redis://127.0.0.1:1',
     LIMITER_ADDRESSES: '127.0.0.1:1',
     RUNNER_ADDRESS: '127.0.0.1:1',
     SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),

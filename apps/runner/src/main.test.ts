@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, freePort, testPostgres } from '@tidegate/testing';
+import { eventually, freePort, itAsRoot, testPostgres } from '@tidegate/testing';
 import { BURGLAR } from './testing/burglar.ts';
 import { Harness, isAlive } from './testing/harness.ts';
 
@@ -166,7 +166,7 @@ describe('a runner that is told to stop', () => {
   });
 });
 
-const asRoot = process.getuid?.() === 0 ? it : it.skip;
+const asRoot = itAsRoot(it);
 
 describe("a model's command that looks for secrets", () => {
   async function burgle(env: Record<string, string>): Promise<string> {

@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { freePort } from '@tidegate/embedded';
 import { canRead, UNPRIVILEGED } from '@tidegate/processes';
-import { eventually } from '@tidegate/testing';
+import { eventually, itAsRoot } from '@tidegate/testing';
 import { type Files, filesOf, makeDataFolder, ROOT, STANDIN } from './files.ts';
 import { closeModelsPlace, type ModelsPlace, openModelsPlace } from './models-place.ts';
 
@@ -38,7 +38,7 @@ afterEach(() => {
 
 const open = (more: { demo?: boolean; node?: string } = {}) =>
   openModelsPlace({ root, files, demo: true, ...more });
-const asRoot = process.getuid?.() === 0 ? describe : describe.skip;
+const asRoot = itAsRoot(it);
 
 /** Starts the stand-in as the models' user, until it has answered. */
 async function answers({ node, standin }: ModelsPlace): Promise<void> {
@@ -52,8 +52,8 @@ async function answers({ node, standin }: ModelsPlace): Promise<void> {
   }
 }
 
-asRoot("the models of root's stack", () => {
-  it('run as another user, at home in the data folder, if that user can read the checkout', async () => {
+describe("the models of root's stack", () => {
+  asRoot('run as another user, at home in the data folder, if that user can read the checkout', async () => {
     chmodSync(root, 0o755);
     const place = open();
     const standin = join(root, STANDIN);
@@ -63,22 +63,25 @@ asRoot("the models of root's stack", () => {
     await answers(place);
   });
 
-  it('run as that user from copies that it cannot change, if nobody else can read the checkout', async () => {
-    const place = open();
-    await answers(place);
-    expect(place.settings).toEqual({ RUNNER_MODEL_HOME: expect.stringMatching(/tidegate-models-.*home$/) });
-    expect(place.warning).toContain(`uid 65522, which cannot read ${root}`);
-    expect(canRead(UNPRIVILEGED, [root])).toBe(false);
-    const folder = dirname(dirname(place.standin));
-    for (const path of [folder, dirname(place.standin), place.standin]) {
-      const { uid, mode } = statSync(path);
-      expect([uid, mode & 0o022]).toEqual([0, 0]);
-    }
-    closeModelsPlace(files);
-    expect([folder, files.elsewhere].filter((path) => existsSync(path))).toEqual([]);
-  });
+  asRoot(
+    'run as that user from copies that it cannot change, if nobody else can read the checkout',
+    async () => {
+      const place = open();
+      await answers(place);
+      expect(place.settings).toEqual({ RUNNER_MODEL_HOME: expect.stringMatching(/tidegate-models-.*home$/) });
+      expect(place.warning).toContain(`uid 65522, which cannot read ${root}`);
+      expect(canRead(UNPRIVILEGED, [root])).toBe(false);
+      const folder = dirname(dirname(place.standin));
+      for (const path of [folder, dirname(place.standin), place.standin]) {
+        const { uid, mode } = statSync(path);
+        expect([uid, mode & 0o022]).toEqual([0, 0]);
+      }
+      closeModelsPlace(files);
+      expect([folder, files.elsewhere].filter((path) => existsSync(path))).toEqual([]);
+    },
+  );
 
-  it('can be started although Node and all files of the checkout are only for root', async () => {
+  asRoot('can be started although Node and all files of the checkout are only for root', async () => {
     const node = join(root, 'node');
     copyFileSync(process.execPath, node);
     for (const path of [node, join(root, STANDIN), join(root, MODULE, 'package.json')])
@@ -86,13 +89,13 @@ asRoot("the models of root's stack", () => {
     await answers(open({ node }));
   });
 
-  it('leave nothing behind of a launcher that was killed, at the next start', () => {
+  asRoot('leave nothing behind of a launcher that was killed, at the next start', () => {
     const { standin } = open();
     expect(open().standin).not.toBe(standin);
     expect(existsSync(standin)).toBe(false);
   });
 
-  it('never remove a folder that was not made for them', () => {
+  asRoot('never remove a folder that was not made for them', () => {
     const folder = join(root, 'mine');
     mkdirSync(folder);
     symlinkSync(folder, files.elsewhere);
@@ -100,7 +103,7 @@ asRoot("the models of root's stack", () => {
     expect([folder, files.elsewhere].filter((path) => existsSync(path))).toEqual([folder]);
   });
 
-  it('have a home elsewhere if only the data folder is closed to them, and nothing is copied', () => {
+  asRoot('have a home elsewhere if only the data folder is closed to them, and nothing is copied', () => {
     chmodSync(root, 0o755);
     chmodSync(files.dataDir, 0o700);
     const place = open();
@@ -108,14 +111,14 @@ asRoot("the models of root's stack", () => {
     expect(place.settings.RUNNER_MODEL_HOME).toMatch(/tidegate-models-.*home$/);
   });
 
-  it('need no stand-in without the demo', () => {
+  asRoot('need no stand-in without the demo', () => {
     chmodSync(root, 0o711);
     mkdirSync(join(root, 'closed'), { mode: 0o700 });
     const settings = { RUNNER_MODEL_HOME: files.models };
     expect(open({ demo: false, node: join(root, 'closed/node') })).toMatchObject({ settings, warning: null });
   });
 
-  it('run as the user of RUNNER_MODEL_USER, if the operator has set it', () => {
+  asRoot('run as the user of RUNNER_MODEL_USER, if the operator has set it', () => {
     process.env.RUNNER_MODEL_USER = 'root';
     try {
       expect(open()).toMatchObject({ standin: join(root, STANDIN), settings: {}, warning: null });

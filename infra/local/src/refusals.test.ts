@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EmbeddedError } from '@tidegate/embedded';
-import { freePort, testPostgres, testRedis } from '@tidegate/testing';
+import { freePort, itOnLinux, itWhere, testPostgres, testRedis } from '@tidegate/testing';
 import { explained } from './explain.ts';
 import type { StackOptions } from './options.ts';
 import { startStack } from './stack.ts';
@@ -44,8 +44,9 @@ async function refused(started: Promise<unknown>): Promise<{ message: string; hi
   return { message: error.message, hint: error.hint ?? '' };
 }
 
-const onLinux = process.platform === 'linux' ? it : it.skip;
-const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? it : it.skip;
+const onLinux = itOnLinux(it);
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+const asRoot = itWhere(it, isRoot, 'root on Linux');
 
 describe('a store that someone else runs', () => {
   it('fails the start if it does not answer: names its variable, says what to do, starts nothing', async () => {

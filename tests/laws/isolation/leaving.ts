@@ -44,9 +44,15 @@ function isAlive(pid: number): boolean {
 }
 
 /** What only rows and keys of this organization have. Accounts of its members stay. */
-const ownTraces = ({ mark, id, slug, key, narrowKey, ownModel }: Tenant): string[] => [
-  ...[id, id.slice('org_'.length), slug, `Tenant ${mark}`, key.id, narrowKey.id, ownModel],
-];
+async function ownTraces(db: Db, tenant: Tenant): Promise<string[]> {
+  const { mark, id, slug, key, narrowKey, ownModel } = tenant;
+  const models = await db.model.findMany({ where: { orgId: id }, select: { id: true } });
+  expect(models.length).toBeGreaterThan(1);
+  return [
+    ...[id, id.slice('org_'.length), slug, `Tenant ${mark}`, key.id, narrowKey.id, ownModel],
+    ...models.map((model) => model.id),
+  ];
+}
 
 /** Every table and every key of Redis that has one of these. */
 async function placesWith({ stack, db }: Leaving, traces: readonly string[]): Promise<string[]> {
@@ -77,9 +83,11 @@ export function describeLeaving(world: () => Leaving): void {
         const refusal = { orgId: gone.id, keyId: gone.key.id, hour: new Date(0), modelId: '', cause: '' };
         await world().db.refusalHour.create({ data: { ...refusal, code: 'model_not_found', refusals: 1n } });
         expect((await call(gateway, { key: gone.key.key, body: ask('unknown', 'x') })).status).toBe(404);
-        expect((await placesWith(world(), ownTraces(gone))).length).toBeGreaterThan(10);
+        const traces = await ownTraces(world().db, gone);
+        expect((await placesWith(world(), traces)).length).toBeGreaterThan(10);
+        const tracesOfOther = await ownTraces(world().db, other);
         const tablesOfOther = async () =>
-          (await placesWith(world(), ownTraces(other))).filter(
+          (await placesWith(world(), tracesOfOther)).filter(
             // Its gateways may report refusals at any moment.
             (at) => at.startsWith('table') && !/refusal_(hour|day)$/.test(at),
           );
@@ -103,7 +111,7 @@ export function describeLeaving(world: () => Leaving): void {
         await eventually(async () => {
           // That it was deleted, and by which operator.
           const kept = ['table public.audit_event', 'table public.deleted_org'];
-          expect((await placesWith(world(), ownTraces(gone))).sort()).toEqual(kept);
+          expect((await placesWith(world(), traces)).sort()).toEqual(kept);
           return true;
         });
         expect(await tablesOfOther()).toEqual(untouched);

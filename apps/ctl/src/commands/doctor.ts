@@ -1,6 +1,6 @@
 import { KEPT_DAYS } from '@tidegate/limits';
 import type { Command } from 'commander';
-import { CommandError, type Context, print } from '../context.ts';
+import { CommandError, type Context, print, redisUrlOf } from '../context.ts';
 import { reportText } from '../doctor/report.ts';
 import { failureOf } from '../failure.ts';
 import { whole } from './verb.ts';
@@ -17,7 +17,8 @@ export function addDoctor(program: Command, context: Context): void {
       if (!(days >= 1 && days <= KEPT_DAYS.requests))
         throw new CommandError(`Days must be a whole number from 1 to ${KEPT_DAYS.requests}.`);
       const config = context.config();
-      const { REDIS_URL: redisUrl, REDIS_PREFIX: redisPrefix, SECRET_KEY, SECRET_KEY_PREVIOUS } = config;
+      const { REDIS_PREFIX: redisPrefix, SECRET_KEY, SECRET_KEY_PREVIOUS } = config;
+      const redisUrl = redisUrlOf(config);
       const { examine } = await import('../doctor/examine.ts');
       const patient = {
         ...{ redisUrl, redisPrefix, days, nowMs: Date.now(), explain: failureOf },

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { CommandError, type Context, OPERATOR, print } from '../context.ts';
+import { CommandError, type Context, OPERATOR, print, redisUrlOf } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
 import type { DeadLetter, QueueStatus } from '../queue-admin.ts';
 import { verb, whole } from './verb.ts';
@@ -7,9 +7,10 @@ import { verb, whole } from './verb.ts';
 const DEFAULT_LIMIT = 100;
 
 const open = async (context: Context) => {
-  const { REDIS_URL, REDIS_PREFIX } = context.config();
+  const config = context.config();
+  const redisUrl = redisUrlOf(config);
   const { openQueueAdmin } = await import('../queue-admin.ts');
-  return openQueueAdmin(REDIS_URL, REDIS_PREFIX);
+  return openQueueAdmin(redisUrl, config.REDIS_PREFIX);
 };
 
 async function withQueue<T>(

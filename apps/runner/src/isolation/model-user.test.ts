@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testPostgres } from '@tidegate/testing';
+import { eventually, itAsRoot, testPostgres } from '@tidegate/testing';
 import { Harness } from '../testing/harness.ts';
 
 let harness: Harness;
@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-const asRoot = process.getuid?.() === 0 ? it : it.skip;
+const asRoot = itAsRoot(it);
 
 describe('a runner whose models run as its own user', () => {
   it('says so once, when it first has a model with a process', async () => {

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { UNPRIVILEGED } from '@tidegate/processes';
+import { itAsRoot } from '@tidegate/testing';
 import { isOpenToOwnUser } from './own-memory.ts';
 
-const asRoot = process.getuid?.() === 0 ? it : it.skip;
+const asRoot = itAsRoot(it);
 const { uid, gid } = UNPRIVILEGED;
 const AS_OWN_USER = { uid, gid, cwd: '/' } as const;
 const PRINT_OWNER = 'console.log(fs.statSync("/proc/self/environ").uid); setInterval(() => {}, 1000)';

@@ -10,6 +10,14 @@ const external = {
   contextTokens: 4_096,
   urls: ['http://127.0.0.1:9'],
 };
+/**
+ * Tables of accounts and of the installation. Every other one has rows of organizations, so that
+ * what follows must give it one.
+ */
+const OF_NO_ORG = [
+  ...['account', 'passkey', 'session', 'sign_in_attempt', 'two_factor', 'user', 'verification'],
+  ...['_prisma_migrations', 'deleted_org', 'plan', 'refusal_report', 'runner_lease', 'runner_pool'],
+];
 
 let postgres: TestPostgres;
 let db: Db;
@@ -35,7 +43,16 @@ interface Full {
   readonly slug: string;
   /** Ids and names that only rows of this organization have. */
   readonly traces: readonly string[];
-  readonly modelId: string;
+  /** Of its published models. One is a workload of Kubernetes. */
+  readonly modelIds: readonly [external: string, workload: string];
+  /** Of a deleted model, whose workload no runner has scaled down. */
+  readonly leftId: string;
+}
+
+/** Publishes a workload of Kubernetes. Resolves to the model's id. */
+async function workload(org: string, name: string): Promise<string> {
+  const { urls: _, ...settings } = { ...external, kubernetes: `${org}/${name}` };
+  return value(await fixture.control.publishModel(OPERATOR, { org, name, ...settings })).id;
 }
 
 /** An organization that has something in every table that can have something of it. */
@@ -47,6 +64,8 @@ async function fullOrg(name: string): Promise<Full> {
   const gone = value(await fixture.control.publishModel(owner, { ...org, name: 'gone', ...external }));
   const key = value(await fixture.control.createKey(owner, { ...org, name: 'k', models: ['kept', 'gone'] }));
   value(await fixture.control.deleteModel(owner, { ...org, name: 'gone' }));
+  const [up, leftId] = [await workload(slug, 'up'), await workload(slug, 'left')];
+  value(await fixture.control.deleteModel(owner, { ...org, name: 'left' }));
   const invited = `invited-to-${slug}@example.com`;
   value(await fixture.control.createInvitation(owner, { ...org, email: invited, role: 'viewer' }));
   const { id } = await db.org.findUniqueOrThrow({ where: { slug } });
@@ -60,16 +79,21 @@ async function fullOrg(name: string): Promise<Full> {
   await db.refusalHour.create({ data: { orgId: id, keyId: key.id, ...refused } });
   await db.$executeRaw`INSERT INTO condition_change VALUES (${kept.id}, '2026-11-21', 'running', NULL)`;
   await db.$executeRaw`INSERT INTO month_total VALUES (${id}, '2026-11', 2, 4)`;
-  return { id, slug, traces: [id, slug, key.id, key.prefix, kept.id, gone.id, invited], modelId: kept.id };
+  const traces = [id, slug, key.id, key.prefix, kept.id, gone.id, up, leftId, invited];
+  return { id, slug, traces, modelIds: [kept.id, up], leftId };
+}
+
+async function allTables(): Promise<string[]> {
+  const tables = await db.$queryRaw<{ name: string }[]>`
+    SELECT relname AS name FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`;
+  return tables.map(({ name }) => name).sort();
 }
 
 /** The tables that have a row with one of these texts. */
 async function tablesWith(texts: readonly string[]): Promise<string[]> {
-  const tables = await db.$queryRaw<{ name: string }[]>`
-    SELECT relname AS name FROM pg_class
-    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`;
   const found = await Promise.all(
-    tables.map(async ({ name }) => {
+    (await allTables()).map(async (name) => {
       const rows = await db.$queryRawUnsafe<unknown[]>(
         `SELECT 1 FROM "${name}" t WHERE EXISTS (SELECT FROM unnest($1::text[]) x WHERE strpos(t::text, x) > 0) LIMIT 1`,
         texts,
@@ -80,27 +104,22 @@ async function tablesWith(texts: readonly string[]): Promise<string[]> {
   return found.flat().sort();
 }
 
-/** The tables whose rows are an organization's own. */
-async function tablesOfOrgs(): Promise<string[]> {
-  const tables = await db.$queryRaw<{ name: string }[]>`
-    SELECT relname AS name FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attname = 'org_id'
-    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-      AND relname <> 'deleted_org'`;
-  return tables.map(({ name }) => name);
-}
+/** What stays: that it was deleted, by which operator, and workloads that a runner has to end. */
+const KEPT = ['audit_event', 'deleted_org', 'left_workload'];
 
 describe('deleting an organization', () => {
-  it('leaves nothing of it in any table but that it was deleted, and all of the others', async () => {
+  it('leaves nothing of it in any table but that it was deleted and workloads to end, and all of the others', async () => {
     const one = await fullOrg('Leaves nothing');
     const other = await fullOrg('Stays');
     const before = await tablesWith(other.traces);
-    expect(before).toEqual(expect.arrayContaining(await tablesOfOrgs()));
+    expect([...before, ...OF_NO_ORG].sort()).toEqual(await allTables());
     expect(await tablesWith(one.traces)).toEqual(before);
     const deleted = await fixture.control.deleteOrg(OPERATOR, { org: one.slug, confirm: 'Leaves nothing' });
     expect(value(deleted)).toEqual({ id: one.id, runnerTold: true, usageDeleted: true });
-    expect(await tablesWith(one.traces)).toEqual(['audit_event', 'deleted_org']);
-    // What the trail of the installation has of it is the id.
-    expect(await tablesWith(one.traces.filter((trace) => trace !== one.id))).toEqual([]);
+    expect(await tablesWith(one.traces)).toEqual(KEPT);
+    // What the trail of the installation has of it is the id, and no table has both.
+    expect(await tablesWith(one.traces.filter((trace) => trace !== one.id))).toEqual(['left_workload']);
+    expect(await tablesWith([one.id])).toEqual(['audit_event', 'deleted_org']);
     expect(await tablesWith(other.traces)).toEqual(before);
     expect(await db.deletedOrg.findUnique({ where: { orgId: one.id } })).toMatchObject({
       deletedBy: 'operator',
@@ -108,12 +127,27 @@ describe('deleting an organization', () => {
     });
   });
 
+  it('keeps of its workloads only where a runner finds them, until it has scaled them down', async () => {
+    const { slug, modelIds, leftId } = await fullOrg('Workloads');
+    value(await fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Workloads' }));
+    const rows = await db.leftWorkload.findMany({ where: { modelId: { in: [...modelIds, leftId] } } });
+    const settings = (name: string) => ({ namespace: slug, kind: 'deployment', name, service: name });
+    const kept = { pool: 'local', leftAt: expect.any(Date) };
+    expect(rows).toHaveLength(2);
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        { modelId: modelIds[1], settings: settings('up'), ...kept },
+        { modelId: leftId, settings: settings('left'), ...kept },
+      ]),
+    );
+  });
+
   it('has the limiter forget it, and the runner end the models that were published', async () => {
-    const { id, slug, modelId } = await fullOrg('Told');
+    const { id, slug, modelIds } = await fullOrg('Told');
     fixture.runner.calls.length = 0;
     value(await fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Told' }));
     expect(fixture.limiter.forgotten).toEqual([id]);
-    expect(fixture.runner.calls).toEqual([`refresh ${modelId}`]);
+    expect(fixture.runner.calls.sort()).toEqual(modelIds.map((modelId) => `refresh ${modelId}`).sort());
   });
 
   it('needs its name, typed exactly', async () => {
@@ -148,7 +182,7 @@ describe('deleting an organization', () => {
     fixture.limiter.away = false;
     expect(value(await fixture.control.deleteOrg(OPERATOR, { org: id, confirm: '' })).id).toBe(id);
     expect(fixture.limiter.forgotten).toEqual([id]);
-    expect(await tablesWith(traces)).toEqual(['audit_event', 'deleted_org']);
+    expect(await tablesWith(traces)).toEqual(KEPT);
   });
 
   it('tells whether the runner could be told', async () => {

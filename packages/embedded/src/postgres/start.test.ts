@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, freePort } from '@tidegate/testing';
+import { eventually, freePort, itOnLinux, itWhere } from '@tidegate/testing';
 import pg from 'pg';
 import { findPostgresBinaries, type PostgresBinaries } from './binaries.ts';
 import { clearStaleLock } from './lock.ts';
@@ -77,8 +77,9 @@ async function copiedBinaries(mode: number): Promise<PostgresBinaries> {
   return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
 }
 
-const onLinux = process.platform === 'linux' ? it : it.skip;
-const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? it : it.skip;
+const onLinux = itOnLinux(it);
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+const asRoot = itWhere(it, isRoot, 'root on Linux');
 
 describe('startPostgres', () => {
   it('keeps the data and the password through stop and start', async () => {

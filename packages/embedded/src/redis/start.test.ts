@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, freePort } from '@tidegate/testing';
+import { eventually, freePort, itOnLinux } from '@tidegate/testing';
 import { findRedis, type RedisServer } from './find.ts';
 import { type RunningRedis, startRedis } from './start.ts';
 
@@ -57,7 +57,7 @@ describe('startRedis', () => {
     await expect(absent).rejects.toThrow('/nonexistent');
   });
 
-  const onLinux = process.platform === 'linux' ? it : it.skip;
+  const onLinux = itOnLinux(it);
   onLinux('ends with its owner, though that is killed without a word', async () => {
     const options = JSON.stringify({ server, dir, port: await freePort() });
     const source = `import { startRedis } from '@tidegate/embedded';

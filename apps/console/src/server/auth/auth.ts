@@ -36,6 +36,8 @@ const SESSIONS = {
   cookieCache: { enabled: false },
   additionalFields: { lastSeenAt: { type: 'date', input: false, defaultValue: () => new Date() } },
 } as const;
+/** How long a sign-in waits for its second step. */
+const SECOND_STEP_S = 600;
 
 /**
  * Sessions, passwords and the identity provider. Nobody can sign up: invitations and operators
@@ -86,7 +88,11 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     plugins: [
       ...(previousSecret ? [acceptPrevious(secret, previousSecret)] : []),
       // SecondFactor limits codes. This lock would hold in every browser.
-      twoFactor({ issuer: new URL(consoleUrl).host, accountLockout: { enabled: false } }),
+      twoFactor({
+        issuer: new URL(consoleUrl).host,
+        twoFactorCookieMaxAge: SECOND_STEP_S,
+        accountLockout: { enabled: false },
+      }),
       begunSignIn(),
       passkeyPlugin(consoleUrl),
       ...(oidc ? [identityProvider(oidc)] : []),

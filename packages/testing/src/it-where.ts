@@ -1,0 +1,25 @@
+/** What this needs of jest's `it`, which exists only while tests run. */
+interface It {
+  (title: string, test: () => void): void;
+  readonly skip: unknown;
+}
+
+/**
+ * `it`, for tests that need what not every machine has. Without it they are reported as skipped. In
+ * CI they fail instead, because nobody would notice there that their guarantees were not tried.
+ */
+export function itWhere<T extends It>(it: T, isGiven: boolean, need: string): T {
+  if (isGiven) return it;
+  if (!process.env.CI) return it.skip as T;
+  const failing = (title: string): void =>
+    it(title, () => {
+      throw new Error(`This test needs ${need}, and CI skips none.`);
+    });
+  return Object.assign(failing, { each: () => failing }) as unknown as T;
+}
+
+/** `it`, for tests that need root. See `itWhere`. */
+export const itAsRoot = <T extends It>(it: T): T => itWhere(it, process.getuid?.() === 0, 'root');
+
+/** `it`, for tests that need Linux. See `itWhere`. */
+export const itOnLinux = <T extends It>(it: T): T => itWhere(it, process.platform === 'linux', 'Linux');
