@@ -62,6 +62,7 @@ local function decide(i)
   local reserved_ms = string.sub(record.reserved_us, 1, -4)
   return {
     'settled', '',
+    -- In the order of outbox/entry.ts.
     table.concat({
       id, key_id, record.model_id, reserved_ms, answered, error_code, record.streamed, context_tokens,
       prompt, completion, charged, duration_ms, first_chunk_ms,
