@@ -128,7 +128,7 @@ describe('a settlement', () => {
         reservationId: call.admissionId,
         keyId,
         modelId: 'mdl_this',
-        admittedAtMs: expect.any(Number),
+        reservedAtMs: expect.any(Number),
         reservedTokens: CONTEXT,
         streamed,
         ...how,
@@ -136,7 +136,7 @@ describe('a settlement', () => {
       };
       const read = parseOutboxEntry(orgId, outboxId, text);
       expect(read).toEqual({ ...entry, orgId, outboxId });
-      expect(Math.abs((read?.admittedAtMs ?? 0) - Date.now())).toBeLessThan(60_000);
+      expect(Math.abs((read?.reservedAtMs ?? 0) - Date.now())).toBeLessThan(60_000);
       expect(read && formatOutboxEntry(read)).toBe(text);
     },
   );

@@ -26,7 +26,7 @@ const FIELDS: { readonly [F in keyof Entry]: Word<Entry[F]> } = {
   reservationId: TEXT,
   keyId: TEXT,
   modelId: TEXT,
-  admittedAtMs: NUMBER,
+  reservedAtMs: NUMBER,
   answered: FLAG,
   errorCode: orNone(TEXT),
   streamed: FLAG,
