@@ -214,7 +214,7 @@ function requestOf(i, atMs, of) {
     ...of,
     reservationId: createHash('sha256').update(String(i)).digest('base64url').slice(0, 24),
     day: new Date(Math.floor(atMs / DAY_MS) * DAY_MS),
-    admittedAt: new Date(atMs),
+    reservedAt: new Date(atMs),
     answered: !failed,
     errorCode: failed ?? null,
     streamed: i % 3 !== 0,

@@ -335,15 +335,15 @@ describe('an installation from the beginning', () => {
 
     const key = await json<{ id: string }>('key', 'create', '--name', 'unused');
     const { id: orgId } = await db.org.findFirstOrThrow();
-    const admittedAt = new Date(Date.now() - 1_000);
-    const day = new Date(admittedAt.toISOString().slice(0, 10));
+    const reservedAt = new Date(Date.now() - 1_000);
+    const day = new Date(reservedAt.toISOString().slice(0, 10));
     const deleted = { orgId, day, keyId: 'key_deleted', modelId: 'mdl_deleted' };
-    await ensureRequestPartitions(db, [dayOf(admittedAt.getTime())]);
+    await ensureRequestPartitions(db, [dayOf(reservedAt.getTime())]);
     await db.request.create({
       data: {
         ...deleted,
         reservationId: newRequestId(),
-        admittedAt,
+        reservedAt,
         answered: true,
         errorCode: null,
         streamed: false,

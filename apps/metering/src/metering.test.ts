@@ -9,6 +9,7 @@ import {
   SETTLEMENT_QUEUE,
   type Settlement,
   settlementQueuePrefix,
+  toQueued,
 } from '@tidegate/contracts';
 import {
   closeDb,
@@ -150,8 +151,11 @@ async function kill(worker: ChildProcess, signal: NodeJS.Signals): Promise<numbe
   return worker.exitCode;
 }
 
-const publish = (settlements: readonly unknown[], to = queue) =>
-  to.add(SETTLEMENT_JOB, { settlements }, SETTLEMENT_JOB_OPTIONS);
+/** As the limiter queues it. What is no settlement stays as it is. */
+const queuedOf = (item: unknown) =>
+  typeof item === 'object' && item !== null ? toQueued(item as Settlement) : item;
+const publish = (items: readonly unknown[], to = queue) =>
+  to.add(SETTLEMENT_JOB, { settlements: items.map(queuedOf) }, SETTLEMENT_JOB_OPTIONS);
 
 /** A day whose rows are kept whenever the tests run. */
 const TODAY = new Date().toISOString().slice(0, 10);
@@ -162,7 +166,7 @@ const many = (count: number): Settlement[] =>
       orgId: `org_${i % 3}`,
       keyId: `key_${i % 5}`,
       modelId: 'mdl_a',
-      admittedAtMs: Date.parse(TODAY),
+      reservedAtMs: Date.parse(TODAY),
       outboxId: `${++lastOutboxId}-0`,
     };
     return i % 4 === 0 ? failure(fields) : settlement(fields);
@@ -364,7 +368,8 @@ describe('dead letters', () => {
 
   it('are counted once when they are replayed after the cause is gone', async () => {
     const settlements = many(10);
-    const job = await queue.add(SETTLEMENT_JOB, { settlements }, { ...SETTLEMENT_JOB_OPTIONS, attempts: 1 });
+    const data = { settlements: settlements.map(toQueued) };
+    const job = await queue.add(SETTLEMENT_JOB, data, { ...SETTLEMENT_JOB_OPTIONS, attempts: 1 });
     await db.$executeRaw`ALTER TABLE usage_day RENAME TO usage_day_away`;
     await startWorker();
     await eventually(async () => (await job.getState()) === 'failed');
@@ -385,11 +390,11 @@ describe('partitions', () => {
       return days.includes(day(0)) && days.includes(day(1)) && !days.includes(day(-36));
     });
     expect(await listRequestPartitions(db)).toContain(day(-35));
-    const late = settlement({ admittedAtMs: Date.now() - 20 * 86_400_000 });
+    const late = settlement({ reservedAtMs: Date.now() - 20 * 86_400_000 });
     await publish([late]);
     await eventually(idle);
     await expectOnce([late]);
-    const tooLate = settlement({ admittedAtMs: Date.now() - 36 * 86_400_000 });
+    const tooLate = settlement({ reservedAtMs: Date.now() - 36 * 86_400_000 });
     await publish([tooLate]);
     await eventually(async () => (await queue.getFailedCount()) === 1);
     await expectOnce([late]);

@@ -91,7 +91,7 @@ function createWriter({ db, metrics, nowMs }: MeteringDeps, partitions: DayParti
       metrics.settlements.inc({ result: 'duplicate' }, settlements.length - fresh);
       const atMs = nowMs();
       for (const s of settlements) {
-        metrics.lagSeconds.observe(Math.max(0, atMs - s.admittedAtMs - (s.durationMs ?? 0)) / 1_000);
+        metrics.lagSeconds.observe(Math.max(0, atMs - s.reservedAtMs - (s.durationMs ?? 0)) / 1_000);
       }
     },
   });

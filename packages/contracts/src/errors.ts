@@ -61,6 +61,9 @@ export const REFUSAL_CAUSES = {
 type LimitCode = keyof typeof REFUSAL_CAUSES;
 export type RefusalCause = (typeof REFUSAL_CAUSES)[LimitCode][number];
 
+/** Exists for the type checker only: a symbol would be lost on the way from another thread. */
+declare const madeByNewRefusal: unique symbol;
+
 /**
  * Why a request is not answered as asked. It is a value that only `newRefusal` makes, and it is
  * never thrown. Only refusals by a limit have a cause.
@@ -68,6 +71,7 @@ export type RefusalCause = (typeof REFUSAL_CAUSES)[LimitCode][number];
 export type Refusal = RefusalFields & {
   /** Tells a refusal from other values, even when it comes from another thread. */
   readonly kind: 'refused';
+  readonly [madeByNewRefusal]: true;
 };
 
 type RefusalFields = RefusalText &
@@ -90,7 +94,7 @@ interface RefusalText {
   readonly shouldRetry?: false;
 }
 
-export const newRefusal = (fields: RefusalFields): Refusal => ({ kind: 'refused', ...fields });
+export const newRefusal = (fields: RefusalFields): Refusal => ({ kind: 'refused', ...fields }) as Refusal;
 
 export const isRefusal = (value: unknown): value is Refusal =>
   typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'refused';

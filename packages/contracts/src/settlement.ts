@@ -11,11 +11,10 @@ export interface Settlement {
   readonly keyId: string;
   readonly modelId: string;
   /**
-   * When the reservation was made, in Unix milliseconds by Redis' clock. The request's day and
-   * month derive from it. Not when it was admitted: that may be earlier, while a model woke. The
-   * name stays because stored jobs have it.
+   * In Unix milliseconds by Redis' clock. The request's day and month derive from it. It may have
+   * been admitted earlier, while its model woke.
    */
-  readonly admittedAtMs: number;
+  readonly reservedAtMs: number;
   /** Whether a complete answer was delivered. Otherwise the request counts as an error. */
   readonly answered: boolean;
   /** Null: answered. */
@@ -38,10 +37,23 @@ export type SettlementRef = Pick<Settlement, 'orgId' | 'outboxId'>;
 /** The BullMQ queue between the limiter and metering. */
 export const SETTLEMENT_QUEUE = 'settlements';
 
+/**
+ * A settlement as jobs have it. Their name for the time of the reservation is not quite right, but
+ * jobs are stored, and during an upgrade services of two releases read them.
+ */
+export interface QueuedSettlement extends Omit<Settlement, 'reservedAtMs'> {
+  readonly admittedAtMs: number;
+}
+
+export const toQueued = ({ reservedAtMs, ...rest }: Settlement): QueuedSettlement => ({
+  ...rest,
+  admittedAtMs: reservedAtMs,
+});
+
 /** One job of the queue. */
 export interface SettlementBatch {
   /** 1 to 1,000. */
-  readonly settlements: readonly Settlement[];
+  readonly settlements: readonly QueuedSettlement[];
   /** The `traceparent` of those whose trace is sampled, by reservation. */
   readonly traces?: Readonly<Record<string, string>> | undefined;
 }

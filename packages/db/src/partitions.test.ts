@@ -16,8 +16,8 @@ afterEach(async () => {
 });
 
 function insert(day: string, reservationId: string): Promise<unknown> {
-  const admittedAt = new Date(`${day}T23:59:59.999Z`);
-  const row = { reservationId, day: new Date(day), orgId: 'o', keyId: 'k', modelId: 'm', admittedAt };
+  const reservedAt = new Date(`${day}T23:59:59.999Z`);
+  const row = { reservationId, day: new Date(day), orgId: 'o', keyId: 'k', modelId: 'm', reservedAt };
   return db.request.create({
     data: { ...row, answered: true, streamed: false, reservedTokens: 9, chargedTokens: 9 },
   });

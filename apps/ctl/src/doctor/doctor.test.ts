@@ -102,7 +102,7 @@ async function installation(): Promise<void> {
   const tokens = { promptTokens: 10, completionTokens: 20 };
   const rest = { reservedTokens: 100, chargedTokens: 30, durationMs: 1, streamed: false, answered: true };
   await db.request.create({
-    data: { ...ids, ...tokens, ...rest, reservationId: 'r1', day, admittedAt: day },
+    data: { ...ids, ...tokens, ...rest, reservationId: 'r1', day, reservedAt: day },
   });
   const sums = { unreportedTokens: 0, durationMsSum: 1, durationCount: 1, requests: 1, errors: 0 };
   await db.usageDay.create({ data: { ...ids, ...tokens, ...sums, day } });
@@ -277,13 +277,13 @@ describe('doctor', () => {
     };
     /** Writes a request as that release does, and takes it back. */
     const withRequest = async (agoMs: number, look: () => Promise<void>) => {
-      const admittedAt = new Date(Date.now() - agoMs);
-      const day = new Date(admittedAt.toISOString().slice(0, 10));
+      const reservedAt = new Date(Date.now() - agoMs);
+      const day = new Date(reservedAt.toISOString().slice(0, 10));
       await ensureRequestPartitions(db, [day.toISOString().slice(0, 10)]);
       const ids = { orgId, keyId: 'key_old', modelId: newModelId(), day };
       const tokens = { promptTokens: 1, completionTokens: 2 };
       const rest = { reservedTokens: 9, chargedTokens: 3, durationMs: 1, streamed: false, answered: true };
-      await db.request.create({ data: { ...ids, ...tokens, ...rest, admittedAt, reservationId: 'r2' } });
+      await db.request.create({ data: { ...ids, ...tokens, ...rest, reservedAt, reservationId: 'r2' } });
       const sums = { unreportedTokens: 0, durationMsSum: 1, durationCount: 1, requests: 1, errors: 0 };
       await db.usageDay.create({ data: { ...ids, ...tokens, ...sums } });
       try {
@@ -317,10 +317,10 @@ describe('doctor', () => {
 
     it('calls it a fault if histograms lack it and hours do not, for nobody counts those again', () =>
       withRequest(60_000, async () => {
-        const { keyId, modelId, admittedAt } = await db.request.findFirstOrThrow({
+        const { keyId, modelId, reservedAt } = await db.request.findFirstOrThrow({
           where: { reservationId: 'r2' },
         });
-        const hour = new Date(admittedAt.getTime() - (admittedAt.getTime() % 3_600_000));
+        const hour = new Date(reservedAt.getTime() - (reservedAt.getTime() % 3_600_000));
         const sums = { unreportedTokens: 0, durationMsSum: 1, durationCount: 1, requests: 1, errors: 0 };
         const tokens = { promptTokens: 1, completionTokens: 2 };
         await db.usageHour.create({ data: { orgId, keyId, modelId, ...tokens, ...sums, hour } });

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { newRefusal } from '@tidegate/contracts';
 import type { Ending } from '../ending.ts';
 import { settlementOf } from './settlement.ts';
 
@@ -16,7 +17,7 @@ it.each<[Ending, ReturnType<typeof settlementOf>]>([
       { answered: true, usageValid: false, promptTokens: 0, completionTokens: 0, errorCode: '', ...TIMES },
     ],
   ]),
-  [{ kind: 'refused', code: 'model_refused' } as Ending, failed('model_refused')],
+  [newRefusal({ code: 'model_refused', message: 'No.' }), failed('model_refused')],
   [{ kind: 'broken', errorCode: 'upstream_error' } as Ending, failed('upstream_error')],
   [{ kind: 'aborted', reason: 'shutdown' }, failed('shutdown')],
 ])('the ending %j is metered as %j', (ending, settled) => {

@@ -24,7 +24,7 @@
 --!include state
 --!include decisions
 
-local org_hash, org_times, open, month_hash = unpack(KEYS, 1, 4)
+local org_data, org_times, open, month_data = unpack(KEYS, 1, 4)
 local offset_us, instance_id, month_name, month_from_us, month_until_us = unpack(ARGV, 1, 5)
 local FIRST_KEY, FIRST_ARG = 5, 6
 local KEYS_EACH, ARGS_EACH = 2, 7
@@ -38,7 +38,7 @@ end
 
 local now = now_us(offset_us)
 local at = exact(now)
-local org = read_org(org_hash, instance_id)
+local org = read_org(org_data, instance_id)
 if not org then return reply_to_all({ 'need_org' }) end
 if not org.joined then return reply_to_all({ 'need_join' }) end
 if org.joined == FENCED then return reply_to_all({ 'lease_lost' }) end
@@ -84,7 +84,7 @@ local function decide(i)
   if refusal then return refusal end
 
   if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
-  month = month or read_month(month_hash)
+  month = month or read_month(month_data)
   if not month then return { 'need_month' } end
   refusal = refuse_month(org, month, context_tokens, now)
   if refusal then return refusal end
@@ -112,7 +112,7 @@ for i = 1, requests do replies[i] = decide(i) end
 if #new_records == 0 then return replies end
 
 redis.call('HSET', open, unpack(new_records))
-redis.call('HINCRBY', org_hash, 'in_flight', exact(#new_records / 2))
+redis.call('HINCRBY', org_data, 'in_flight', exact(#new_records / 2))
 write_window(org_window, now, at)
 for name, key in pairs(keys) do
   if key and key.admitted > 0 then
@@ -121,6 +121,6 @@ for name, key in pairs(keys) do
   end
 end
 if reserved > 0 then
-  redis.call('HSET', month_hash, 'requests', exact(month.requests), 'reserved', exact(month.reserved))
+  redis.call('HSET', month_data, 'requests', exact(month.requests), 'reserved', exact(month.reserved))
 end
 return replies

@@ -13,13 +13,13 @@
 --!include state
 --!include decisions
 
-local org_hash, key_hash, key_times, org_times = unpack(KEYS)
+local org_data, key_data, key_times, org_times = unpack(KEYS)
 local offset_us = ARGV[1]
 
 local now = now_us(offset_us)
-local org = read_org(org_hash)
+local org = read_org(org_data)
 if not org then return { 'need_org' } end
-local key = read_key(key_hash)
+local key = read_key(key_data)
 if not key then return { 'need_key' } end
 local key_window, org_window = open_window(key_times), open_window(org_times)
 local refusal = refuse_key(key, now)

@@ -10,14 +10,14 @@
 --!include time
 --!include state
 
-local org_hash, month_hash = unpack(KEYS)
+local org_data, month_data = unpack(KEYS)
 local offset_us, month_from_us, month_until_us = unpack(ARGV)
 
 local now = now_us(offset_us)
 if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
-local org = read_org(org_hash)
+local org = read_org(org_data)
 if not org then return { 'need_org' } end
 if now < org.opens_us then return { 'recovering', org.in_flight } end
-local month = read_month(month_hash)
+local month = read_month(month_data)
 if not month then return { 'need_month' } end
 return { 'month', month.requests, month.charged, month.reserved, org.in_flight }

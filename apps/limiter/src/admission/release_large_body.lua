@@ -10,17 +10,17 @@
 --!include state
 --!include withdrawn
 
-local fenced, org_hash, open, withdrawn = unpack(KEYS)
+local fenced, org_data, open, withdrawn = unpack(KEYS)
 local offset_us, instance_id, field = unpack(ARGV)
 
 local held = redis.call('HGET', open, field)
 if held == WITHDRAWN then return { 'unknown' } end
 if not held then
   if not redis.call('ZSCORE', fenced, instance_id) then
-    mark_withdrawn(org_hash, instance_id, open, withdrawn, field, now_us(offset_us))
+    mark_withdrawn(org_data, instance_id, open, withdrawn, field, now_us(offset_us))
   end
   return { 'unknown' }
 end
 redis.call('HDEL', open, field)
-release_slots(org_hash, 'large', 1)
+release_slots(org_data, 'large', 1)
 return { 'released' }

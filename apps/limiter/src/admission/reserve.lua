@@ -21,7 +21,7 @@
 --!include state
 --!include decisions
 
-local fenced, org_hash, open, month_hash = unpack(KEYS, 1, 4)
+local fenced, org_data, open, month_data = unpack(KEYS, 1, 4)
 local offset_us, instance_id, month_name, month_from_us, month_until_us = unpack(ARGV, 1, 5)
 local FIRST_KEY, FIRST_ARG, ARGS_EACH = 5, 6, 2
 local admissions = (#ARGV - FIRST_ARG + 1) / ARGS_EACH
@@ -32,8 +32,8 @@ local is_fenced = redis.call('ZSCORE', fenced, instance_id)
 local ids = {}
 for i = 1, admissions do ids[i] = ARGV[FIRST_ARG + (i - 1) * ARGS_EACH] end
 local records = redis.call('HMGET', open, unpack(ids))
-local org = read_org(org_hash)
-local month = read_month(month_hash)
+local org = read_org(org_data)
+local month = read_month(month_data)
 local keys, reserved, new_records = {}, {}, {}
 
 -- False: it has not been seeded.
@@ -75,5 +75,5 @@ for i = 1, admissions do replies[i] = decide(i) end
 if #new_records == 0 then return replies end
 
 redis.call('HSET', open, unpack(new_records))
-redis.call('HSET', month_hash, 'requests', exact(month.requests), 'reserved', exact(month.reserved))
+redis.call('HSET', month_data, 'requests', exact(month.requests), 'reserved', exact(month.reserved))
 return replies

@@ -14,12 +14,12 @@
 --!include record
 --!include state
 
-local fenced, org_hash, key_hash, open, month_hash = unpack(KEYS)
+local fenced, org_data, key_data, open, month_data = unpack(KEYS)
 local offset_us, instance_id, admission_id, month_keep_s, key_id, model_id, context_tokens,
   admitted_us, reserved_us, month, streamed = unpack(ARGV)
 
 if redis.call('ZSCORE', fenced, instance_id) then return { 'lease_lost' } end
-local org = read_org(org_hash, instance_id)
+local org = read_org(org_data, instance_id)
 if not org then return { 'need_org' } end
 if not org.joined then return { 'need_join' } end
 local held = redis.call('HGET', open, admission_id)
@@ -30,11 +30,11 @@ redis.call('HSET', open, admission_id, write_record({
   key_id = key_id, model_id = model_id, context_tokens = context_tokens,
   admitted_us = admitted_us, reserved_us = reserved_us, month = month, streamed = streamed,
 }))
-redis.call('HINCRBY', org_hash, 'in_flight', 1)
-redis.call('HINCRBY', key_hash, 'in_flight', 1)
+redis.call('HINCRBY', org_data, 'in_flight', 1)
+redis.call('HINCRBY', key_data, 'in_flight', 1)
 if month ~= '-' then
-  redis.call('HINCRBY', month_hash, 'requests', 1)
-  redis.call('HINCRBY', month_hash, 'reserved', context_tokens)
-  redis.call('EXPIRE', month_hash, month_keep_s)
+  redis.call('HINCRBY', month_data, 'requests', 1)
+  redis.call('HINCRBY', month_data, 'reserved', context_tokens)
+  redis.call('EXPIRE', month_data, month_keep_s)
 end
 return { 'restored' }

@@ -75,7 +75,7 @@ function settlementOfLost(
     reservationId: lost.admissionId,
     keyId: lost.keyId,
     modelId: lost.modelId,
-    admittedAtMs: lost.reservedAtMs,
+    reservedAtMs: lost.reservedAtMs,
     answered,
     errorCode: answered ? null : (requestEnd.errorCode ?? 'internal_error'),
     streamed: lost.streamed,

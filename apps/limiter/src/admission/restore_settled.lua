@@ -13,13 +13,13 @@
 --!include time
 --!include state
 
-local org_hash, open, month_hash, outbox = unpack(KEYS)
+local org_data, open, month_data, outbox = unpack(KEYS)
 local offset_us, admission_id, charged_tokens, entry, month_keep_s = unpack(ARGV)
 
-local org = read_org(org_hash)
+local org = read_org(org_data)
 if not org then return { 'need_org' } end
 if now_us(offset_us) >= org.opens_us then return { 'too_late' } end
 if redis.call('HEXISTS', open, admission_id) == 1 then return { 'present' } end
-if redis.call('HSETNX', month_hash, 'settled:' .. admission_id, charged_tokens) == 0 then return { 'present' } end
-redis.call('EXPIRE', month_hash, month_keep_s)
+if redis.call('HSETNX', month_data, 'settled:' .. admission_id, charged_tokens) == 0 then return { 'present' } end
+redis.call('EXPIRE', month_data, month_keep_s)
 return { 'settled', redis.call('XADD', outbox, '*', 's', entry) }

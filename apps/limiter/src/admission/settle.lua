@@ -17,7 +17,7 @@
 --!include record
 --!include slots
 
-local org_hash, open, month_hash, outbox = unpack(KEYS, 1, 4)
+local org_data, open, month_data, outbox = unpack(KEYS, 1, 4)
 local month_name = ARGV[1]
 local FIRST_KEY, FIRST_ARG, ARGS_EACH = 5, 2, 9
 local admissions = (#ARGV - FIRST_ARG + 1) / ARGS_EACH
@@ -53,8 +53,8 @@ local function decide(i)
 
   ended[id] = true
   ended_ids[#ended_ids + 1] = id
-  local key_hash = KEYS[FIRST_KEY + i - 1]
-  slots[key_hash] = (slots[key_hash] or 0) + 1
+  local key_data = KEYS[FIRST_KEY + i - 1]
+  slots[key_data] = (slots[key_data] or 0) + 1
   freed, spent = freed + context_tokens, spent + charged
   notes[#notes + 1] = 'settled:' .. id
   notes[#notes + 1] = charged
@@ -62,6 +62,7 @@ local function decide(i)
   local reserved_ms = string.sub(record.reserved_us, 1, -4)
   return {
     'settled', '',
+    -- In the order of outbox/entry.ts.
     table.concat({
       id, key_id, record.model_id, reserved_ms, answered, error_code, record.streamed, context_tokens,
       prompt, completion, charged, duration_ms, first_chunk_ms,
@@ -74,16 +75,16 @@ for i = 1, admissions do replies[i] = decide(i) end
 if #ended_ids == 0 then return replies end
 
 redis.call('HDEL', open, unpack(ended_ids))
-release_slots(org_hash, 'in_flight', #ended_ids)
-for key_hash, count in pairs(slots) do release_slots(key_hash, 'in_flight', count) end
-local month = redis.call('HMGET', month_hash, 'charged', 'reserved')
+release_slots(org_data, 'in_flight', #ended_ids)
+for key_data, count in pairs(slots) do release_slots(key_data, 'in_flight', count) end
+local month = redis.call('HMGET', month_data, 'charged', 'reserved')
 if month[1] then
-  redis.call('HSET', month_hash, 'charged', exact(month[1] + spent), 'reserved', exact(month[2] - freed))
+  redis.call('HSET', month_data, 'charged', exact(month[1] + spent), 'reserved', exact(month[2] - freed))
 elseif month[2] then
   -- The reservations were restored before the month was read back from Postgres. Leave notes for
   -- seed_month.lua, because the totals from Postgres may not contain these settlements yet.
-  redis.call('HINCRBY', month_hash, 'requests', exact(-#ended_ids))
-  redis.call('HSET', month_hash, 'reserved', exact(month[2] - freed), unpack(notes))
+  redis.call('HINCRBY', month_data, 'requests', exact(-#ended_ids))
+  redis.call('HSET', month_data, 'reserved', exact(month[2] - freed), unpack(notes))
 end
 for _, reply in ipairs(replies) do
   if reply[1] == 'settled' then reply[2] = redis.call('XADD', outbox, '*', 's', reply[3]) end

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
 import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
+import { formatOutboxEntry, parseOutboxEntry } from '../outbox/entry.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { seedKey, seedMonth } from '../seeding/seed.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
@@ -101,21 +102,44 @@ describe('a settlement', () => {
     expect(await ledger()).toEqual(['1', String(CONTEXT), '0']);
   });
 
-  it('says of which request it is, and how that went', async () => {
-    const call = await reserved({ modelId: 'mdl_this', streamed: true });
-    const end = { ...answer(3, 4), durationMs: 34, firstChunkMs: 5 };
-    expect(await settle(scriptDeps, call, { keyId, month }, end)).toMatchObject({
-      settlement: {
+  it.each([
+    [
+      'an answer',
+      { streamed: true, end: { ...answer(3, 4), durationMs: 34, firstChunkMs: 5 } },
+      { promptTokens: 3, completionTokens: 4, chargedTokens: 7 },
+    ],
+    [
+      'an error',
+      { streamed: false, end: { ...answer(3, 4), answered: false, errorCode: 'upstream_error' } },
+      { promptTokens: null, completionTokens: null, chargedTokens: CONTEXT },
+    ],
+  ])(
+    'puts %s into the outbox word for word as TypeScript would',
+    async (_what, { streamed, end }, tokens) => {
+      const call = await reserved({ modelId: 'mdl_this', streamed });
+      await settle(scriptDeps, call, { keyId, month }, end);
+      const [[outboxId, [, text = '']] = ['', []]] = await test.redis.xrange(
+        test.names.outbox(orgId),
+        '-',
+        '+',
+      );
+      const { usage: _, ...how } = end;
+      const entry = {
         reservationId: call.admissionId,
-        orgId,
         keyId,
         modelId: 'mdl_this',
-        streamed: true,
-        durationMs: 34,
-        firstChunkMs: 5,
-      },
-    });
-  });
+        reservedAtMs: expect.any(Number),
+        reservedTokens: CONTEXT,
+        streamed,
+        ...how,
+        ...tokens,
+      };
+      const read = parseOutboxEntry(orgId, outboxId, text);
+      expect(read).toEqual({ ...entry, orgId, outboxId });
+      expect(Math.abs((read?.reservedAtMs ?? 0) - Date.now())).toBeLessThan(60_000);
+      expect(read && formatOutboxEntry(read)).toBe(text);
+    },
+  );
 
   it.each([
     ['key', () => ({ keyId: newKeyId(), month })],

@@ -12,14 +12,14 @@
 --!include record
 --!include state
 
-local fenced, org_hash, open = unpack(KEYS)
+local fenced, org_data, open = unpack(KEYS)
 local offset_us, instance_id, field, slots, restore = unpack(ARGV)
 
 if redis.call('ZSCORE', fenced, instance_id) then return { 'lease_lost' } end
 local held = redis.call('HGET', open, field)
 if held == WITHDRAWN then return { 'lease_lost' } end
 if held then return { 'taken' } end
-local org = read_org(org_hash, instance_id)
+local org = read_org(org_data, instance_id)
 if not org then return { 'need_org' } end
 if not org.joined then return { 'need_join' } end
 local recovering_us = org.opens_us - now_us(offset_us)
@@ -27,9 +27,9 @@ if restore == '1' then
   if recovering_us <= 0 then return { 'lease_lost' } end
 elseif recovering_us > 0 then
   return { 'recovering', recovering_us }
-elseif (redis.call('HGET', org_hash, 'large') or 0) + 0 >= slots + 0 then
+elseif (redis.call('HGET', org_data, 'large') or 0) + 0 >= slots + 0 then
   return { 'full' }
 end
 redis.call('HSET', open, field, '1')
-redis.call('HINCRBY', org_hash, 'large', 1)
+redis.call('HINCRBY', org_data, 'large', 1)
 return { 'taken' }

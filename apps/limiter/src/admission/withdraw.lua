@@ -15,7 +15,7 @@
 --!include state
 --!include withdrawn
 
-local fenced, org_hash, key_hash, key_window, org_window, open, withdrawn, month_hash = unpack(KEYS)
+local fenced, org_data, key_data, key_window, org_window, open, withdrawn, month_data = unpack(KEYS)
 local offset_us, instance_id, admission_id, key_id, month_name = unpack(ARGV)
 
 local now = now_us(offset_us)
@@ -23,7 +23,7 @@ local text = redis.call('HGET', open, admission_id)
 if not text then
   -- A fenced instance is refused whatever it sends.
   if not redis.call('ZSCORE', fenced, instance_id) then
-    mark_withdrawn(org_hash, instance_id, open, withdrawn, admission_id, now)
+    mark_withdrawn(org_data, instance_id, open, withdrawn, admission_id, now)
   end
   return { 'unknown' }
 end
@@ -38,10 +38,10 @@ end
 redis.call('HDEL', open, admission_id)
 window_withdraw(key_window, record.admitted_us, now)
 window_withdraw(org_window, record.admitted_us, now)
-release_slots(org_hash, 'in_flight', 1)
-release_slots(key_hash, 'in_flight', 1)
-if reserved and redis.call('EXISTS', month_hash) == 1 then
-  redis.call('HINCRBY', month_hash, 'requests', '-1')
-  redis.call('HINCRBY', month_hash, 'reserved', exact(-record.context_tokens))
+release_slots(org_data, 'in_flight', 1)
+release_slots(key_data, 'in_flight', 1)
+if reserved and redis.call('EXISTS', month_data) == 1 then
+  redis.call('HINCRBY', month_data, 'requests', '-1')
+  redis.call('HINCRBY', month_data, 'reserved', exact(-record.context_tokens))
 end
 return { 'withdrawn' }

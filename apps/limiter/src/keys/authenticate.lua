@@ -10,15 +10,15 @@
 --!include time
 --!include decisions
 
-local org_hash, key_hash = unpack(KEYS)
-local offset_us, sha256 = unpack(ARGV)
+local org_data, key_data = unpack(KEYS)
+local offset_us, key_hash = unpack(ARGV)
 
-local key = redis.call('HMGET', key_hash, 'state', 'hash', 'models', 'expires_at_ms')
+local key = redis.call('HMGET', key_data, 'state', 'hash', 'models', 'expires_at_ms')
 if not key[1] then return { 'need_key' } end
-if key[2] ~= sha256 then return { 'key_invalid' } end
+if key[2] ~= key_hash then return { 'key_invalid' } end
 local expires_at_ms = (key[4] or 0) + 0
 local refusal = refuse_key({ state = key[1], expires_at_ms = expires_at_ms }, now_us(offset_us))
 if refusal then return refusal end
-local images = redis.call('HGET', org_hash, 'images')
+local images = redis.call('HGET', org_data, 'images')
 if not images then return { 'need_org' } end
 return { 'principal', key[3], expires_at_ms, images }

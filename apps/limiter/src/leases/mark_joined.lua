@@ -7,11 +7,11 @@
 -- Returns joined | lease_lost
 --!include state
 
-local fenced, org_hash, open, withdrawn = unpack(KEYS)
+local fenced, org_data, open, withdrawn = unpack(KEYS)
 local instance_id = ARGV[1]
 
 if redis.call('ZSCORE', fenced, instance_id) then return { 'lease_lost' } end
-redis.call('HSET', org_hash, joined_field(instance_id), '1')
+redis.call('HSET', org_data, joined_field(instance_id), '1')
 -- From now on the reaper removes them, so they must not expire (withdrawn.lua).
 redis.call('PERSIST', open)
 redis.call('PERSIST', withdrawn)

@@ -9,7 +9,7 @@
 --!include time
 --!include state
 
-local fenced, open, withdrawn, org_hash = unpack(KEYS)
+local fenced, open, withdrawn, org_data = unpack(KEYS)
 local offset_us, instance_id, at_most, fence_keep_s = unpack(ARGV)
 
 local now = now_us(offset_us)
@@ -20,7 +20,7 @@ redis.call('EXPIRE', fenced, fence_keep_s)
 -- Fence it in the organization too, where admit.lua looks. The field stays until nothing is left,
 -- so that the instance can be found again.
 local joined = joined_field(instance_id)
-if redis.call('HEXISTS', org_hash, joined) == 1 then redis.call('HSET', org_hash, joined, FENCED) end
+if redis.call('HEXISTS', org_data, joined) == 1 then redis.call('HSET', org_data, joined, FENCED) end
 
 -- Withdrawn markers can go: the fence refuses whatever they would refuse.
 local most = at_most + 0
@@ -37,7 +37,7 @@ repeat
   for i = 1, #page[2] do reply[#reply + 1] = page[2][i] end
 until cursor == '0' or #reply > most
 if #reply == 1 and redis.call('EXISTS', withdrawn) == 0 then
-  redis.call('HDEL', org_hash, joined)
+  redis.call('HDEL', org_data, joined)
   return { 'done' }
 end
 return reply

@@ -5,7 +5,7 @@ const settlement = {
   reservationId: 'r1',
   keyId: 'key_1',
   modelId: 'mdl_1',
-  admittedAtMs: 1_700_000_000_000,
+  reservedAtMs: 1_700_000_000_000,
   answered: true,
   errorCode: null,
   streamed: true,

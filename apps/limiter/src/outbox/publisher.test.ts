@@ -8,7 +8,7 @@ const settlement = (i: number): Settlement => ({
   orgId: 'org_x',
   keyId: 'key_x',
   modelId: 'mdl_x',
-  admittedAtMs: 0,
+  reservedAtMs: 0,
   answered: true,
   errorCode: null,
   streamed: false,

@@ -5,6 +5,7 @@ import {
   type Settlement,
   type SettlementBatch,
   settlementQueuePrefix,
+  toQueued,
 } from '@tidegate/contracts';
 import { openQueue } from '@tidegate/redis';
 
@@ -36,7 +37,8 @@ export function createSettlementQueue(options: {
   return {
     async add(settlements, { jobId, traces } = {}) {
       const jobOptions = { ...SETTLEMENT_JOB_OPTIONS, ...(jobId === undefined ? {} : { jobId }) };
-      const batch: SettlementBatch = traces ? { settlements, traces } : { settlements };
+      const queued = settlements.map(toQueued);
+      const batch: SettlementBatch = traces ? { settlements: queued, traces } : { settlements: queued };
       await queue.use((jobs) => jobs.add(SETTLEMENT_JOB, batch, jobOptions));
     },
     async backlog() {

@@ -50,7 +50,7 @@ async function entryAt(orgId: string, atMs: number): Promise<string> {
   const tokens = { reservedTokens: 9, promptTokens: 1, completionTokens: 2, chargedTokens: 3 };
   const ids = { reservationId, keyId: newKeyId(), modelId: newModelId() };
   const how = { answered: true, errorCode: null, streamed: false, durationMs: 5, firstChunkMs: null };
-  const entry = formatOutboxEntry({ ...ids, ...tokens, ...how, admittedAtMs: atMs });
+  const entry = formatOutboxEntry({ ...ids, ...tokens, ...how, reservedAtMs: atMs });
   await store.redis.xadd(store.names.outbox(orgId), `${atMs}-0`, 's', entry);
   await store.redis.sadd(store.names.orgs, orgId);
   return reservationId;

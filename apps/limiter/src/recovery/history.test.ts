@@ -258,11 +258,11 @@ class Run {
 
 const rowOf = (s: Settlement) => ({
   reservationId: s.reservationId,
-  day: new Date(dayOf(s.admittedAtMs)),
+  day: new Date(dayOf(s.reservedAtMs)),
   orgId: s.orgId,
   keyId: s.keyId,
   modelId: s.modelId,
-  admittedAt: new Date(s.admittedAtMs),
+  reservedAt: new Date(s.reservedAtMs),
   answered: s.answered,
   errorCode: s.errorCode,
   streamed: s.streamed,

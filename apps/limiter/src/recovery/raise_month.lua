@@ -6,13 +6,13 @@
 -- Returns kept | raised
 --   unseeded                                              it will be read from Postgres
 
-local month_hash = KEYS[1]
+local month_data = KEYS[1]
 local requests, charged_tokens = unpack(ARGV)
 
-local month = redis.call('HMGET', month_hash, 'requests', 'charged')
+local month = redis.call('HMGET', month_data, 'requests', 'charged')
 if not month[2] then return { 'unseeded' } end
 local more_requests, more_tokens = requests - (month[1] or 0), charged_tokens - month[2]
 if more_requests <= 0 and more_tokens <= 0 then return { 'kept' } end
-if more_requests > 0 then redis.call('HSET', month_hash, 'requests', requests) end
-if more_tokens > 0 then redis.call('HSET', month_hash, 'charged', charged_tokens) end
+if more_requests > 0 then redis.call('HSET', month_data, 'requests', requests) end
+if more_tokens > 0 then redis.call('HSET', month_data, 'charged', charged_tokens) end
 return { 'raised' }

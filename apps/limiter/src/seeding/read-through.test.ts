@@ -3,7 +3,7 @@ import { LimiterError } from '../limiter-error.ts';
 import { ReadThrough } from './read-through.ts';
 
 describe('reads while Postgres hangs', () => {
-  it('time out, even those that wait for their turn, and never run later; then others run', async () => {
+  it('time out, even those that wait for a place, and never run later; then others run', async () => {
     const reads = new ReadThrough({ maxRunning: 1, maxWaiting: 3, timeoutMs: 50 });
     let answer = () => {};
     const hanging = () => new Promise<void>((resolve) => (answer = resolve));

@@ -4,7 +4,7 @@ import { LimiterError } from '../limiter-error.ts';
 export interface ReadThroughOptions {
   /** How many reads may run at once. */
   readonly maxRunning: number;
-  /** How many reads may wait for a turn. Beyond that they fail. */
+  /** How many reads may wait for a place. Beyond that they fail. */
   readonly maxWaiting: number;
   readonly timeoutMs: number;
 }
@@ -12,12 +12,12 @@ export interface ReadThroughOptions {
 /**
  * Reads Postgres on behalf of many callers. Callers that ask for the same thing share one read. Few
  * reads run at once, and each ends within a time limit that includes its wait. A read that hangs
- * keeps its turn until the database client gives it up. Rejects with LimiterError.
+ * keeps its place until the database client gives it up. Rejects with LimiterError.
  */
 export class ReadThrough {
   readonly #options: ReadThroughOptions;
   readonly #shared = new Map<string, Promise<unknown>>();
-  /** Reads waiting for a turn, in order. */
+  /** Reads waiting for a place, in order. */
   readonly #waiting = new Set<() => void>();
   #running = 0;
 
@@ -36,16 +36,16 @@ export class ReadThrough {
 
   async #load<T>(load: () => Promise<T>): Promise<T> {
     const gaveUp = new AbortController();
-    const work = this.#waitForTurn(gaveUp.signal).then(() => load().finally(() => this.#next()));
+    const work = this.#waitForPlace(gaveUp.signal).then(() => load().finally(() => this.#next()));
     try {
-      return await within(work, this.#options.timeoutMs);
+      return await readWithin(work, this.#options.timeoutMs);
     } finally {
       gaveUp.abort();
     }
   }
 
-  /** Resolves when it is this read's turn. Rejects if nobody waits for the read any more. */
-  async #waitForTurn(gaveUp: AbortSignal): Promise<void> {
+  /** Resolves when this read may run. Rejects if nobody waits for the read any more. */
+  async #waitForPlace(gaveUp: AbortSignal): Promise<void> {
     if (this.#running < this.#options.maxRunning) {
       this.#running++;
       return;
@@ -56,12 +56,12 @@ export class ReadThrough {
       this.#waiting.add(resolve);
       gaveUp.addEventListener('abort', () => {
         if (this.#waiting.delete(resolve))
-          reject(new LimiterError('postgres', 'a read waited too long for its turn'));
+          reject(new LimiterError('postgres', 'a read of Postgres waited too long'));
       });
     });
   }
 
-  /** Passes the turn to the next read, or gives it back. */
+  /** Passes the place to the next read, or gives it back. */
   #next(): void {
     const [waiting] = this.#waiting;
     if (waiting) {
@@ -71,7 +71,7 @@ export class ReadThrough {
   }
 }
 
-async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+async function readWithin<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new LimiterError('postgres', 'no answer in time')), timeoutMs);

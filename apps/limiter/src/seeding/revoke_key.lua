@@ -6,10 +6,10 @@
 --       than any read of Postgres takes)
 -- Returns revoked
 
-local key_hash, id_by_value = unpack(KEYS)
-local key_id, sha256, keep_s = unpack(ARGV)
+local key_data, id_by_value = unpack(KEYS)
+local key_id, key_hash, keep_s = unpack(ARGV)
 
 redis.call('SET', id_by_value, key_id, 'EX', keep_s)
-redis.call('HSET', key_hash, 'hash', sha256, 'state', 'revoked')
-redis.call('EXPIRE', key_hash, keep_s)
+redis.call('HSET', key_data, 'hash', key_hash, 'state', 'revoked')
+redis.call('EXPIRE', key_data, keep_s)
 return { 'revoked' }

@@ -8,14 +8,14 @@
 -- Returns seeded | present
 --   changed                                               settled since: read the totals again
 
-local month_hash = KEYS[1]
+local month_data = KEYS[1]
 local requests, charged_tokens, keep_s, fields_read = unpack(ARGV)
 
-if redis.call('HEXISTS', month_hash, 'charged') == 1 then return { 'present' } end
-if redis.call('HLEN', month_hash) ~= fields_read + 0 then return { 'changed' } end
-local counts = redis.call('HMGET', month_hash, 'requests', 'reserved')
-redis.call('DEL', month_hash)
-redis.call('HSET', month_hash, 'requests', counts[1] or '0', 'charged', charged_tokens, 'reserved', counts[2] or '0')
-redis.call('HINCRBY', month_hash, 'requests', requests)
-redis.call('EXPIRE', month_hash, keep_s)
+if redis.call('HEXISTS', month_data, 'charged') == 1 then return { 'present' } end
+if redis.call('HLEN', month_data) ~= fields_read + 0 then return { 'changed' } end
+local counts = redis.call('HMGET', month_data, 'requests', 'reserved')
+redis.call('DEL', month_data)
+redis.call('HSET', month_data, 'requests', counts[1] or '0', 'charged', charged_tokens, 'reserved', counts[2] or '0')
+redis.call('HINCRBY', month_data, 'requests', requests)
+redis.call('EXPIRE', month_data, keep_s)
 return { 'seeded' }

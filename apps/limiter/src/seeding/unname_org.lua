@@ -4,8 +4,8 @@
 -- KEYS  1 org
 -- Returns removed | kept
 
-local org_hash = KEYS[1]
+local org_data = KEYS[1]
 
-if redis.call('HEXISTS', org_hash, 'version') == 1 then return { 'kept' } end
-redis.call('DEL', org_hash)
+if redis.call('HEXISTS', org_data, 'version') == 1 then return { 'kept' } end
+redis.call('DEL', org_data)
 return { 'removed' }

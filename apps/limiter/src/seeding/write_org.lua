@@ -13,15 +13,15 @@
 --   another_life                                          lost since its life was read: start over
 --!include time
 
-local org_hash = KEYS[1]
+local org_data = KEYS[1]
 local offset_us, life, first_life, recover_us, version, images, rpm, at_once, requests_month,
   tokens_month, overwritten = unpack(ARGV)
 
-local org = redis.call('HMGET', org_hash, 'life', 'version')
+local org = redis.call('HMGET', org_data, 'life', 'version')
 if org[1] ~= life then return { 'another_life' } end
 if org[2] and org[2] + 0 >= version + 0 and org[2] ~= overwritten then return { 'kept' } end
-redis.call('HSET', org_hash, 'version', version, 'images', images, 'rpm', rpm, 'at_once', at_once,
+redis.call('HSET', org_data, 'version', version, 'images', images, 'rpm', rpm, 'at_once', at_once,
   'requests_month', requests_month, 'tokens_month', tokens_month)
 if org[2] or first_life == '1' then return { 'written' } end
-redis.call('HSET', org_hash, 'opens_us', exact(now_us(offset_us) + recover_us))
+redis.call('HSET', org_data, 'opens_us', exact(now_us(offset_us) + recover_us))
 return { 'recovering' }

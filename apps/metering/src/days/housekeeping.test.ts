@@ -7,6 +7,7 @@ import {
   SETTLEMENT_QUEUE,
   type SettlementBatch,
   settlementQueuePrefix,
+  toQueued,
 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
@@ -57,7 +58,7 @@ afterAll(async () => {
 
 const housekeeping = (logger = createLogger({ service: 'metering', level: 'silent' })) =>
   new Housekeeping({ db, queue: jobs, logger, auditKeepDays: 30 });
-const ofDay = (orgId: string, day: string) => settlement({ orgId, admittedAtMs: Date.parse(day) });
+const ofDay = (orgId: string, day: string) => settlement({ orgId, reservedAtMs: Date.parse(day) });
 
 async function makeOrg(): Promise<string> {
   const [planId, id] = [newPlanId(), newOrgId()];
@@ -85,7 +86,7 @@ describe('settlements of a deleted organization', () => {
 
   it('leave the dead letters, and those of others stay', async () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
-    const [of, ofOther] = [ofDay(gone, '2026-11-21'), ofDay(stays, '2026-11-21')];
+    const [of, ofOther] = [gone, stays].map((orgId) => toQueued(ofDay(orgId, '2026-11-21')));
     const malformed = { orgId: gone, tokens: 'many' };
     const batches: Record<string, unknown[]> = {
       ofDeleted: [of, malformed],
@@ -232,7 +233,7 @@ describe('usage by the hour', () => {
     const [orgId, other] = [await makeOrg(), await makeOrg()];
     const yesterday = today() - DAY_MS;
     await ensureRequestPartitions(db, [new Date(yesterday).toISOString().slice(0, 10)]);
-    const at = (minutes: number) => ({ orgId, admittedAtMs: yesterday + minutes * 60_000 });
+    const at = (minutes: number) => ({ orgId, reservedAtMs: yesterday + minutes * 60_000 });
     const same = { keyId: 'key_x', modelId: 'mdl_x' };
     const requests = [at(0), at(59), at(60), at(1_439)].map((when) =>
       settlement({ ...when, ...same, streamed: true, firstChunkMs: 9 }),
@@ -256,7 +257,7 @@ describe('usage by the hour', () => {
     const orgs = [await makeOrg(), await makeOrg()];
     await writeSettlements(
       db,
-      orgs.map((orgId) => settlement({ orgId, admittedAtMs: yesterday })),
+      orgs.map((orgId) => settlement({ orgId, reservedAtMs: yesterday })),
     );
     await db.$executeRaw`DELETE FROM usage_hour WHERE org_id = ANY(${orgs})`;
     let logged = '';

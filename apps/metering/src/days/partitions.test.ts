@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Settlement } from '@tidegate/contracts';
+import { type QueuedSettlement, toQueued } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions, listRequestPartitions } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
 import { explainRedis } from '@tidegate/redis';
@@ -68,7 +68,8 @@ const meteringAt = (wrongDays: number): Metering =>
     redisNowMs: clock.nowMs,
   });
 
-const daysAgo = (days: number): Settlement => settlement({ admittedAtMs: Date.now() - days * DAY_MS });
+const daysAgo = (days: number): QueuedSettlement =>
+  toQueued(settlement({ reservedAtMs: Date.now() - days * DAY_MS }));
 
 describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wrongDays) => {
   it('drops no rows too early, so settlements published again count once and become no dead letters', async () => {

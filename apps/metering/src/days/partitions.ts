@@ -36,7 +36,7 @@ export class DayPartitions {
    * before.
    */
   async ensureFor(settlements: readonly Settlement[]): Promise<void> {
-    const days = new Set(settlements.map(({ admittedAtMs }) => dayOf(admittedAtMs)));
+    const days = new Set(settlements.map(({ reservedAtMs }) => dayOf(reservedAtMs)));
     const unknown = [...days].filter((day) => !this.#known.has(day));
     if (unknown.length === 0) return;
     await ensureRequestPartitions(this.#options.db, unknown);

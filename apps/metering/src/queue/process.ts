@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Settlement } from '@tidegate/contracts';
+import { type Settlement, toQueued } from '@tidegate/contracts';
 import { parseBatch } from '../settlements/parse.ts';
 import type { InvalidSettlement } from '../settlements/writer.ts';
 
@@ -43,7 +43,8 @@ export async function processJob(options: ProcessJobOptions, job: BatchJob): Pro
   const refused = settlements.length > 0 ? await options.write(settlements) : [];
   const refusedData = new Set<unknown>(refused.map(({ data }) => data));
   options.confirm(settlements.filter((settlement) => !refusedData.has(settlement)));
-  const invalid = [...malformed, ...refused];
+  const refusedItems = refused.map(({ data, reason }) => ({ data: toQueued(data), reason }));
+  const invalid = [...malformed, ...refusedItems];
   const [first] = invalid;
   if (!first) return;
   if (job.id !== undefined && INVALID_JOB_ID.test(job.id)) throw new InvalidSettlementError(first.reason);

@@ -5,6 +5,7 @@ import {
   SETTLEMENT_QUEUE,
   type SettlementBatch,
   settlementQueuePrefix,
+  toQueued,
 } from '@tidegate/contracts';
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { createLogger } from '@tidegate/runtime';
@@ -64,7 +65,7 @@ const start = (process: () => Promise<void>): SettlementWorker =>
 
 it('keeps the reason of a failed job and no stacks, however often it was tried', async () => {
   const options = { ...SETTLEMENT_JOB_OPTIONS, attempts: 5, backoff: { type: 'fixed', delay: 0 } };
-  const job = await queue.add(SETTLEMENT_JOB, { settlements: [settlement()] }, options);
+  const job = await queue.add(SETTLEMENT_JOB, { settlements: [toQueued(settlement())] }, options);
   worker = start(() => Promise.reject(new Error('Postgres is away')));
   await eventually(async () => (await queue.getFailedCount()) === 1);
   const fields = await connection.hgetall(`${PREFIX}:${SETTLEMENT_QUEUE}:${job.id}`);
@@ -74,7 +75,7 @@ it('keeps the reason of a failed job and no stacks, however often it was tried',
 it('rests when a full Redis refuses its commands, and goes on once there is room', async () => {
   await connection.config('SET', 'maxmemory-policy', 'noeviction');
   for (let i = 0; i < 8; i++)
-    await queue.add(SETTLEMENT_JOB, { settlements: [settlement()] }, SETTLEMENT_JOB_OPTIONS);
+    await queue.add(SETTLEMENT_JOB, { settlements: [toQueued(settlement())] }, SETTLEMENT_JOB_OPTIONS);
   await connection.config('SET', 'maxmemory', '1');
   let done = 0;
   worker = start(async () => {

@@ -1,4 +1,4 @@
-import type { Settlement } from '@tidegate/contracts';
+import type { QueuedSettlement, Settlement } from '@tidegate/contracts';
 import { DAY_MS, dayOf, KEPT_DAYS } from '@tidegate/limits';
 import { z } from 'zod';
 
@@ -56,11 +56,16 @@ export function parseBatch(data: unknown, nowMs: number): ParsedBatch {
     const result = settlementSchema.safeParse(item);
     if (!result.success) parsed.invalid.push({ data: item, reason: reasonOf(result.error) });
     else if (dayOf(result.data.admittedAtMs) < firstDay) {
-      parsed.invalid.push({ data: item, reason: `admitted more than ${KEPT_DAYS.requests} days ago` });
-    } else parsed.settlements.push(result.data);
+      parsed.invalid.push({ data: item, reason: `reserved more than ${KEPT_DAYS.requests} days ago` });
+    } else parsed.settlements.push(settlementOf(result.data));
   }
   return parsed;
 }
+
+const settlementOf = ({ admittedAtMs, ...rest }: QueuedSettlement): Settlement => ({
+  ...rest,
+  reservedAtMs: admittedAtMs,
+});
 
 function reasonOf(error: z.ZodError): string {
   const issue = error.issues[0];

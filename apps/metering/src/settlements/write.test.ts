@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Settlement } from '@tidegate/contracts';
+import { type Settlement, toQueued } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
 import {
@@ -34,7 +34,7 @@ beforeEach(async () => {
 async function write(settlements: readonly Settlement[]): Promise<number> {
   await ensureRequestPartitions(
     db,
-    settlements.map(({ admittedAtMs }) => dayOf(admittedAtMs)),
+    settlements.map(({ reservedAtMs }) => dayOf(reservedAtMs)),
   );
   return writeSettlements(db, settlements);
 }
@@ -93,9 +93,9 @@ describe('writing', () => {
     expect(usage.months).toMatchObject([{ month: '2026-11', requests: '2', charged: '4111' }]);
   });
 
-  it('uses the day and month of admission in UTC, whatever the time zone of the session [plan.months] [plan.settlement.month]', async () => {
-    const last = settlement({ admittedAtMs: Date.UTC(2026, 10, 30, 23, 59, 59, 999), durationMs: 600_000 });
-    const first = settlement({ orgId: last.orgId, admittedAtMs: Date.UTC(2026, 11, 1) });
+  it('uses the day and month of the reservation in UTC, whatever the time zone of the session [plan.months] [plan.settlement.month]', async () => {
+    const last = settlement({ reservedAtMs: Date.UTC(2026, 10, 30, 23, 59, 59, 999), durationMs: 600_000 });
+    const first = settlement({ orgId: last.orgId, reservedAtMs: Date.UTC(2026, 11, 1) });
     await ensureRequestPartitions(db, ['2026-11-30', '2026-12-01']);
     const elsewhere = createDb(
       `${postgres.url}?options=${encodeURIComponent('-c TimeZone=Pacific/Kiritimati')}`,
@@ -112,14 +112,14 @@ describe('writing', () => {
       '2026-12-01',
     ]);
     const row = await db.request.findFirstOrThrow({ where: { reservationId: last.reservationId } });
-    expect(row.admittedAt.getTime()).toBe(last.admittedAtMs);
+    expect(row.reservedAt.getTime()).toBe(last.reservedAtMs);
   });
 
   it('keeps when the first chunk came, and takes settlements that do not say', async () => {
     const streamed = settlement({ streamed: true, firstChunkMs: 42 });
-    const { firstChunkMs: _, ...older } = settlement();
+    const { firstChunkMs: _, ...older } = toQueued(settlement());
     const { settlements, invalid } = parseBatch(
-      { settlements: [streamed, older] },
+      { settlements: [toQueued(streamed), older] },
       Date.UTC(2026, 10, 21, 13),
     );
     expect(invalid).toEqual([]);
@@ -134,9 +134,9 @@ describe('writing', () => {
     const all = [settlement({ streamed: true, firstChunkMs: 7 }), failure({ errorCode: 'client_closed' })];
     await write(all);
     const rows = await db.request.findMany();
-    const said = all.map(({ outboxId: _, admittedAtMs, ...settlement }) => ({
+    const said = all.map(({ outboxId: _, reservedAtMs, ...settlement }) => ({
       ...settlement,
-      admittedAt: new Date(admittedAtMs),
+      reservedAt: new Date(reservedAtMs),
       day: new Date(Date.UTC(2026, 10, 21)),
     }));
     expect(rows).toHaveLength(said.length);
@@ -148,7 +148,7 @@ describe('writing', () => {
     await db.org.create({ data: { id: orgId, slug: 'many', name: 'Many', planId: 'plan_free' } });
     const settlements = Array.from({ length: BATCH }, () => settlement({ orgId }));
     await createKeys(orgId, settlements);
-    await ensureRequestPartitions(db, [dayOf(settlements[0]?.admittedAtMs ?? 0)]);
+    await ensureRequestPartitions(db, [dayOf(settlements[0]?.reservedAtMs ?? 0)]);
     const [explained] = await db.$queryRawUnsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
       `EXPLAIN (ANALYZE, FORMAT JSON) ${WRITE}`,
       JSON.stringify(settlements.map(rowOf)),
@@ -168,7 +168,7 @@ describe('writing', () => {
       data: { id: 'key_use', orgId: org.id, name: 'k', prefix: 'ti_abc', hash, ...limits },
     });
     const at = (minute: number) =>
-      settlement({ orgId: org.id, keyId: 'key_use', admittedAtMs: Date.UTC(2026, 10, 21, 12, minute) });
+      settlement({ orgId: org.id, keyId: 'key_use', reservedAtMs: Date.UTC(2026, 10, 21, 12, minute) });
     await write([at(4), at(5), at(2)]);
     await write([at(3)]);
     const key = await db.apiKey.findUniqueOrThrow({ where: { id: 'key_use' } });
@@ -181,7 +181,7 @@ describe('writing', () => {
     const settlements = Array.from({ length: 20 }, () => settlement({ orgId }));
     await createKeys(orgId, settlements);
     const [lowest, ...others] = settlements.map(({ keyId }) => keyId).sort();
-    await ensureRequestPartitions(db, [dayOf(settlements[0]?.admittedAtMs ?? 0)]);
+    await ensureRequestPartitions(db, [dayOf(settlements[0]?.reservedAtMs ?? 0)]);
     let written: Promise<number> | undefined;
     await db.$transaction(
       async (tx) => {
@@ -229,19 +229,19 @@ describe('writing', () => {
       timed: boolean;
     }) => {
       const ids = { reservationId: `r${a.id}`, orgId: a.org, keyId: a.key, modelId: a.model };
-      const admittedAtMs = Date.UTC(2026, 10, 30, a.hour);
+      const reservedAtMs = Date.UTC(2026, 10, 30, a.hour);
       const durationMs = a.timed ? a.prompt * a.id : null;
       const firstChunkMs = a.timed && a.hour % 2 === 0 ? a.prompt : null;
       return a.answered
         ? settlement({
             ...ids,
-            admittedAtMs,
+            reservedAtMs,
             durationMs,
             firstChunkMs,
             promptTokens: a.prompt,
             chargedTokens: a.prompt + 5,
           })
-        : failure({ ...ids, admittedAtMs, durationMs });
+        : failure({ ...ids, reservedAtMs, durationMs });
     };
     await ensureRequestPartitions(db, ['2026-11-30', '2026-12-01']);
     const plan = fc.tuple(

@@ -23,10 +23,10 @@ export const WRITE = `
       INSERT INTO request (
         reservation_id, day, org_id, key_id, model_id, admitted_at, answered, error_code, streamed,
         prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms, first_chunk_ms)
-      SELECT reservation_id, day, org_id, key_id, model_id, to_timestamp(admitted_at_ms / 1000.0), answered,
+      SELECT reservation_id, day, org_id, key_id, model_id, to_timestamp(reserved_at_ms / 1000.0), answered,
         error_code, streamed, prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms, first_chunk_ms
       FROM json_to_recordset($1::json) AS incoming(
-        reservation_id text, day date, org_id text, key_id text, model_id text, admitted_at_ms float8,
+        reservation_id text, day date, org_id text, key_id text, model_id text, reserved_at_ms float8,
         answered boolean, error_code text, streamed boolean, prompt_tokens integer, completion_tokens integer,
         reserved_tokens integer, charged_tokens integer, duration_ms integer,
         first_chunk_ms integer)
@@ -102,7 +102,7 @@ export const WRITE = `
 /**
  * Writes settlements, each exactly once however often it comes. One statement inserts the new rows
  * and adds only those to the usage by hour and by day, the month totals and the keys' last use.
- * Hour, day and month are those of admission, in UTC. The partitions of the days must exist.
+ * Hour, day and month are those of the reservation, in UTC. The partitions of the days must exist.
  *
  * Rows are touched table by table, in the order of their keys. So concurrent writers wait for each
  * other but cannot deadlock.
@@ -124,11 +124,11 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
 /** Named after the statement's columns. */
 export const rowOf = (settlement: Settlement) => ({
   reservation_id: settlement.reservationId,
-  day: dayOf(settlement.admittedAtMs),
+  day: dayOf(settlement.reservedAtMs),
   org_id: settlement.orgId,
   key_id: settlement.keyId,
   model_id: settlement.modelId,
-  admitted_at_ms: settlement.admittedAtMs,
+  reserved_at_ms: settlement.reservedAtMs,
   answered: settlement.answered,
   error_code: settlement.errorCode,
   streamed: settlement.streamed,

@@ -2,7 +2,7 @@ import { newKeyId, newModelId, newOrgId, newRequestId, type Settlement } from '@
 import type { Db } from '@tidegate/db';
 
 /**
- * For this app's tests: a settlement of an answered request, admitted at noon on 2026-11-21, with
+ * For this app's tests: a settlement of an answered request, reserved at noon on 2026-11-21, with
  * new ids.
  */
 export function settlement(fields: Partial<Settlement> = {}): Settlement {
@@ -12,7 +12,7 @@ export function settlement(fields: Partial<Settlement> = {}): Settlement {
     orgId: newOrgId(),
     keyId: newKeyId(),
     modelId: newModelId(),
-    admittedAtMs: Date.UTC(2026, 10, 21, 12),
+    reservedAtMs: Date.UTC(2026, 10, 21, 12),
     answered: true,
     errorCode: null,
     streamed: false,
@@ -59,7 +59,7 @@ export async function readUsage(db: Db): Promise<Usage> {
     { rows: number }[]
   >`SELECT count(*)::int AS rows FROM request`;
   const fromRows = await sumsOf(db, 'day::text');
-  const hoursFromRows = await sumsOf(db, HOUR_OF_ADMISSION);
+  const hoursFromRows = await sumsOf(db, HOUR_OF_RESERVATION);
   const rollup = await storedIn(db, 'usage_day', 'day::text');
   const hours = await storedIn(db, 'usage_hour', HOUR);
   const timesFromRows = await db.$queryRaw<unknown[]>`
@@ -88,7 +88,7 @@ export async function readUsage(db: Db): Promise<Usage> {
 }
 
 const HOUR = `to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')`;
-const HOUR_OF_ADMISSION = `to_char(admitted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:00')`;
+const HOUR_OF_RESERVATION = `to_char(admitted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:00')`;
 
 const sumsOf = (db: Db, step: string): Promise<unknown[]> =>
   db.$queryRawUnsafe(`

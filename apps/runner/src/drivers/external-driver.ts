@@ -33,7 +33,7 @@ interface Run {
   readonly probes: ReplicaProbes;
   readonly signal: AbortSignal;
   /** Whether servers have had their time to start. From then on failures are reported. */
-  settled: boolean;
+  graceOver: boolean;
   /** The last reported reason. Empty: none since the model was up. */
   reason: string;
   /** Why replicas are left out, as the log has it, by id. */
@@ -68,16 +68,16 @@ export class ExternalDriver implements Driver {
       random,
       probe: (baseUrl, gone) => this.#probe(baseUrl, gone),
       onProbeFailure,
-      isStarting: () => !run.settled,
+      isStarting: () => !run.graceOver,
       onProbe: (probed) => this.#log(probed, run),
       onChange: () => this.#report(run),
     });
-    const run: Run = { probes, signal, settled: resumed, reason: '', logged: new Map() };
+    const run: Run = { probes, signal, graceOver: resumed, reason: '', logged: new Map() };
     signal.addEventListener('abort', () => probes.close(), { once: true });
     this.#probes = probes;
     probes.set(settings.urls.map(addressOf), resumed);
     if (resumed) this.#report(run);
-    else void this.#settleAfterGrace(run);
+    else void this.#endGrace(run);
   }
 
   async halt(): Promise<void> {
@@ -98,10 +98,10 @@ export class ExternalDriver implements Driver {
     }));
   }
 
-  async #settleAfterGrace(run: Run): Promise<void> {
+  async #endGrace(run: Run): Promise<void> {
     await pause(this.#options.timings.remoteGraceMs, run.signal);
     if (run.signal.aborted) return;
-    run.settled = true;
+    run.graceOver = true;
     // From now on the pauses grow.
     run.probes.forgetFailures();
     if (run.probes.healthy.length === 0) this.#report(run);
@@ -116,9 +116,9 @@ export class ExternalDriver implements Driver {
   /**
    * Logs why a replica cannot be called. The model's condition shows only whether any replica can.
    */
-  #log({ healthy, problem, replica }: ProbedReplica, { settled, logged }: Run): void {
+  #log({ healthy, problem, replica }: ProbedReplica, { graceOver, logged }: Run): void {
     // It may just be starting.
-    if (!healthy && !settled && problem?.kind === 'no_answer') return;
+    if (!healthy && !graceOver && problem?.kind === 'no_answer') return;
     const reason = healthy || !problem ? '' : describeProblems([problem]);
     if (reason === (logged.get(replica.id) ?? '')) return;
     logged.set(replica.id, reason);
@@ -130,16 +130,16 @@ export class ExternalDriver implements Driver {
   #report(run: Run): void {
     const { all, healthy: replicas } = run.probes;
     if (replicas.length > 0) {
-      run.settled = true;
+      run.graceOver = true;
       run.reason = '';
       this.#options.report({ type: 'up', replicas, total: all.length });
       return;
     }
-    if (!run.settled && !all.every(({ problem }) => problem?.kind === 'misconfigured')) return;
+    if (!run.graceOver && !all.every(({ problem }) => problem?.kind === 'misconfigured')) return;
     const reason = describeProblems(all.map(({ problem }) => problem ?? NOT_YET));
     if (reason === run.reason) return;
     run.reason = reason;
-    run.settled = true;
+    run.graceOver = true;
     this.#options.report({ type: 'down', reason, watching: true });
   }
 }

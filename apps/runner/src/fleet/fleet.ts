@@ -199,9 +199,9 @@ export class Fleet {
   }
 
   #inOrder<T>(read: () => Promise<T>): Promise<T> {
-    const turn = this.#reading.catch(() => {}).then(read);
-    this.#reading = turn;
-    return turn;
+    const reading = this.#reading.catch(() => {}).then(read);
+    this.#reading = reading;
+    return reading;
   }
 
   /**
@@ -253,6 +253,6 @@ export class Fleet {
 
   #lookAtIdleModels(): void {
     for (const supervisor of this.#supervisors.values()) supervisor.sleepIfIdle();
-    this.#room.settle(this.#deps.nowMs());
+    this.#room.share(this.#deps.nowMs());
   }
 }

@@ -248,11 +248,11 @@ describe('a model', () => {
 
   it('with invalid settings or an unknown driver fails, and says what is wrong', async () => {
     const runner = await harness.start();
-    const unsettled = await harness.publish({ settings: { command: 3 } });
+    const unparsable = await harness.publish({ settings: { command: 3 } });
     const driverless = await harness.publish({ driver: 'mainframe' });
     const sealed = await harness.publish({ settings: { command: 'true' }, upstreamKey: Buffer.alloc(60) });
-    for (const modelId of [unsettled, driverless, sealed]) await runner.refresh(modelId);
-    const reasons = await Promise.all([unsettled, driverless, sealed].map((id) => runner.wake(id)));
+    for (const modelId of [unparsable, driverless, sealed]) await runner.refresh(modelId);
+    const reasons = await Promise.all([unparsable, driverless, sealed].map((id) => runner.wake(id)));
     expect(reasons.map(({ reason }) => reason)).toEqual([
       'The settings of its process driver are not valid: command.',
       'This runner has no such driver.',

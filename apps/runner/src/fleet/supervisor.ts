@@ -176,14 +176,14 @@ export class Supervisor {
       this.#effects.leavePhase();
       this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'a model changes phase');
       this.#times.changePhase(before, state);
-      if (state.phase !== 'launching') this.#tenancy.withdraw();
+      if (state.phase !== 'launching') this.#tenancy.stopWaiting();
       if (state.phase === 'stopped') this.#tenancy.release();
     }
     if (event.type === 'halted') this.#dropAssumed();
     if (event.type === 'up') this.#isAssumed = false;
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
-    if (this.#isSettled()) this.#waiters.release();
+    if (this.#isDecided()) this.#waiters.release();
   }
 
   /**
@@ -197,11 +197,11 @@ export class Supervisor {
       this.#logger.info({ requestId }, 'a request wakes a model');
       this.dispatch({ type: 'wake' });
     }
-    if (this.#isSettled()) return this.status();
+    if (this.#isDecided()) return this.status();
     const waiting = this.#waiters.wait(signal);
     if (!waiting) return 'busy';
     await waiting;
-    return this.#isSettled() && !this.#ended ? this.status() : null;
+    return this.#isDecided() && !this.#ended ? this.status() : null;
   }
 
   /** Notes that the model is in use. */
@@ -247,7 +247,7 @@ export class Supervisor {
   #end(): void {
     this.#ended = true;
     this.#effects.end();
-    this.#tenancy.withdraw();
+    this.#tenancy.stopWaiting();
     this.#waiters.release();
   }
 
@@ -293,7 +293,8 @@ export class Supervisor {
     this.#announcer.announce(catalogEntry(this.#spec, state, this.#driver), status);
   }
 
-  #isSettled(): boolean {
+  /** It runs, or will not run as things are. */
+  #isDecided(): boolean {
     return this.condition !== 'starting' && this.condition !== 'asleep';
   }
 }

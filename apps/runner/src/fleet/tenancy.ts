@@ -112,8 +112,8 @@ export class Tenancy implements Tenant {
   }
 
   /** Gives up waiting. */
-  withdraw(): void {
-    this.#deps.room.withdraw(this);
+  stopWaiting(): void {
+    this.#deps.room.stopWaiting(this);
   }
 
   /** Gives back what the model has. */

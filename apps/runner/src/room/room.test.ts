@@ -112,7 +112,7 @@ function run(
     for (const { model: at, endsAfterMs } of stops.filter(({ atMs }) => atMs === nowMs)) {
       const model = all[at % all.length] as Model;
       if (model.phase === 'running') model.leave(endsAfterMs);
-      room.withdraw(model);
+      room.stopWaiting(model);
       model.askedMs = null;
     }
     for (const { model: at, forMs } of arrivalsAt.get(nowMs) ?? []) {
@@ -124,7 +124,7 @@ function run(
         room.ask(model, nowMs);
       }
     }
-    room.settle(nowMs);
+    room.share(nowMs);
     check(all, nowMs);
   }
   return all;

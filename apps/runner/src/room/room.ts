@@ -45,7 +45,7 @@ export class Room {
   /** The model that the others wait for, and since when. It may have started meanwhile. */
   #first: { readonly modelId: string; readonly sinceMs: number } | null = null;
   #capacity: number | null = null;
-  #settling = false;
+  #sharing = false;
   #again = false;
   #closed = false;
 
@@ -56,7 +56,7 @@ export class Room {
   /** @param capacity null: there is room for everyone */
   resize(capacity: number | null, nowMs: number): void {
     this.#capacity = capacity;
-    this.settle(nowMs);
+    this.share(nowMs);
   }
 
   /** Null: the pool has no capacity, so nobody counts. */
@@ -81,7 +81,7 @@ export class Room {
       return;
     }
     if (!this.#waiting.has(tenant)) this.#waiting.set(tenant, nowMs);
-    this.settle(nowMs);
+    this.share(nowMs);
   }
 
   /** Notes that a tenant has room, because it runs already. */
@@ -90,14 +90,14 @@ export class Room {
   }
 
   /** Gives up waiting. */
-  withdraw(tenant: Tenant): void {
+  stopWaiting(tenant: Tenant): void {
     this.#waiting.delete(tenant);
   }
 
   /** Gives back what the tenant has. */
   release(tenant: Tenant, nowMs: number): void {
-    this.withdraw(tenant);
-    if (this.#holders.delete(tenant)) this.settle(nowMs);
+    this.stopWaiting(tenant);
+    if (this.#holders.delete(tenant)) this.share(nowMs);
   }
 
   /** Starts nothing more. */
@@ -107,23 +107,23 @@ export class Room {
   }
 
   /** Looks again at who can start. */
-  settle(nowMs: number): void {
+  share(nowMs: number): void {
     this.#again = true;
-    if (this.#settling) return;
-    this.#settling = true;
+    if (this.#sharing) return;
+    this.#sharing = true;
     try {
       while (this.#again && !this.#closed && this.#waiting.size > 0) {
         this.#again = false;
-        this.#settleOnce(nowMs);
+        this.#shareOnce(nowMs);
       }
     } finally {
-      this.#settling = false;
+      this.#sharing = false;
     }
   }
 
-  #settleOnce(nowMs: number): void {
+  #shareOnce(nowMs: number): void {
     const capacity = this.#capacity ?? Number.POSITIVE_INFINITY;
-    this.#turn(nowMs);
+    this.#sendToBack(nowMs);
     const wanting = [...this.#waiting].map(([{ modelId, cost, alwaysOn }, sinceMs]) => ({
       modelId,
       cost,
@@ -149,11 +149,11 @@ export class Room {
   }
 
   /**
-   * Whoever has had its turn goes to the back, so that those behind it have theirs. Its time counts
-   * from when others began to wait for it, not from its arrival. Otherwise it could be over before
-   * it starts.
+   * Whoever has been first for too long goes to the back, so that those behind it come first. Its
+   * time counts from when others began to wait for it, not from its arrival. Otherwise it could be
+   * over before it starts.
    */
-  #turn(nowMs: number): void {
+  #sendToBack(nowMs: number): void {
     const first = this.#first;
     if (first === null || nowMs - first.sinceMs < this.#timings.maxFirstMs) return;
     this.#first = null;

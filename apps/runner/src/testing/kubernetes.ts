@@ -107,7 +107,7 @@ export class FakeKubernetes {
   }
 
   /** The controller follows the count. */
-  settle(path: string): void {
+  follow(path: string): void {
     const workload = this.#workloads.get(path);
     if (workload) workload.observed = workload.replicas;
   }

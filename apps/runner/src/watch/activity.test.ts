@@ -34,7 +34,7 @@ async function gateway(instanceId: string, inFlight: Readonly<Record<string, num
   return { report, cancel: () => watcher.cancel() };
 }
 
-const settlesAt = (expected: Readonly<Record<string, number>>) =>
+const becomes = (expected: Readonly<Record<string, number>>) =>
   eventually(async () => {
     expect(await runner.inFlight(harness.orgId)).toEqual(expected);
     return true;
@@ -46,19 +46,19 @@ describe('requests in flight', () => {
     expect(await runner.inFlight(harness.orgId)).toEqual({});
     const one = await gateway('gw_1', { [a]: 2, [b]: 1 });
     const two = await gateway('gw_2', { [a]: 3, [b]: 0 });
-    await settlesAt({ [a]: 5, [b]: 1 });
+    await becomes({ [a]: 5, [b]: 1 });
     one.report({ [a]: 1, [b]: 0 });
-    await settlesAt({ [a]: 4 });
+    await becomes({ [a]: 4 });
     two.cancel();
-    await settlesAt({ [a]: 1 });
+    await becomes({ [a]: 1 });
     one.report({});
-    await settlesAt({});
+    await becomes({});
   });
 
   it('are reported only for the requested organization, and only for published models', async () => {
     const [a] = models;
     await gateway('gw_1', { [a]: 1, [theirModel]: 2, mdl_unknown: 3 });
-    await settlesAt({ [a]: 1 });
+    await becomes({ [a]: 1 });
     expect(await runner.inFlight(otherOrgId)).toEqual({ [theirModel]: 2 });
     expect(await runner.inFlight('')).toEqual({});
     await harness.db.model.update({ where: { id: a }, data: { deletedAt: new Date() } });
@@ -69,10 +69,10 @@ describe('requests in flight', () => {
   it('of a gateway that reconnects before its old connection ended are counted once', async () => {
     const [a] = models;
     await gateway('gw_1', { [a]: 4 });
-    await settlesAt({ [a]: 4 });
+    await becomes({ [a]: 4 });
     const again = await gateway('gw_1', { [a]: 5 });
-    await settlesAt({ [a]: 5 });
+    await becomes({ [a]: 5 });
     again.report({});
-    await settlesAt({});
+    await becomes({});
   });
 });

@@ -332,7 +332,7 @@ describe('usage of one key or model', () => {
     expect(await requests({ keyId: 'key_b', modelId: 'mdl_y' })).toBe(0);
   });
 
-  it('is told for one day or hour, and for nothing else', async () => {
+  it('can be read for a single day or hour, and for no other step', async () => {
     const org = await fixture.org('Steps');
     const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
     await db.$executeRaw`INSERT INTO usage_day VALUES

@@ -111,7 +111,7 @@ describe('a key that a page makes', () => {
     const gone = value(await fixture.control.createPageKey(owner, { org }));
     const here = value(await fixture.control.createPageKey(owner, { org }));
     const usual = value(await fixture.control.createKey(owner, { org, name: 'usual' }));
-    const admittedAt = new Date(clock.now() - 1_000);
+    const reservedAt = new Date(clock.now() - 1_000);
     const day = new Date('2026-11-21');
     await ensureRequestPartitions(db, ['2026-11-21']);
     for (const [keyId, modelId] of [
@@ -136,7 +136,7 @@ describe('a key that a page makes', () => {
           ...of,
           ...tokens,
           reservationId: `${keyId}${modelId}`.slice(-24),
-          admittedAt,
+          reservedAt,
           answered: false,
           errorCode: 'upstream_error',
           streamed: false,

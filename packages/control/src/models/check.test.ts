@@ -92,7 +92,7 @@ describe('a check before publishing', () => {
     expect(await told()).toEqual([problem]);
   });
 
-  it('is short, whatever a server says of itself, and says what it does not say', async () => {
+  it('answers in a short sentence, whether a server lists nothing or too much', async () => {
     fixture.runner.servers.set(URL_A, { problem: '', server: '', version: '', models: [] });
     expect(await told()).toEqual(['Reached a server. It does not list what it serves.']);
     const many = Array.from({ length: 7 }, (_, i) => served(`${i}${'x'.repeat(200)}`));

@@ -79,11 +79,11 @@ export async function listRequests(
 async function pageOf(db: Db, orgId: string, rows: RequestRow[], limit: number): Promise<RequestPage> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  const next = rows.length > limit && last ? `${last.admittedAt.getTime()}-${last.reservationId}` : null;
+  const next = rows.length > limit && last ? `${last.reservedAt.getTime()}-${last.reservationId}` : null;
   return { requests: await viewRequests(db, orgId, shown), next };
 }
 
 function cursorOf(text: string) {
   const [, ms = '0', reservationId = ''] = CURSOR.exec(text) ?? [];
-  return { admittedAtMs: Number(ms), reservationId };
+  return { reservedAtMs: Number(ms), reservationId };
 }

@@ -9,7 +9,7 @@ export interface RequestRow {
   readonly reservationId: string;
   readonly keyId: string;
   readonly modelId: string;
-  readonly admittedAt: Date;
+  readonly reservedAt: Date;
   readonly answered: boolean;
   readonly errorCode: string | null;
   readonly streamed: boolean;
@@ -34,11 +34,11 @@ export interface RequestFilter {
   /** Unix ms, not included. */
   readonly toMs: number;
   /** Only what comes after this one in the list: older ones. */
-  readonly after: { readonly admittedAtMs: number; readonly reservationId: string } | null;
+  readonly after: { readonly reservedAtMs: number; readonly reservationId: string } | null;
 }
 
 const COLUMNS = sql`r.reservation_id AS "reservationId", r.key_id AS "keyId", r.model_id AS "modelId",
-  r.admitted_at AS "admittedAt", r.answered, r.error_code AS "errorCode", r.streamed,
+  r.admitted_at AS "reservedAt", r.answered, r.error_code AS "errorCode", r.streamed,
   r.prompt_tokens AS "promptTokens", r.completion_tokens AS "completionTokens",
   r.reserved_tokens AS "reservedTokens", r.charged_tokens AS "chargedTokens", r.duration_ms AS "durationMs",
   r.first_chunk_ms AS "firstChunkMs"`;
@@ -70,7 +70,7 @@ export async function readRequest(db: Db, orgId: string, reservationId: string):
 /** The days with requests that may match, YYYY-MM-DD, newest first. */
 async function daysOf(db: Db, filter: RequestFilter): Promise<string[]> {
   const { orgId, keyId, modelId, outcome, fromMs, toMs, after } = filter;
-  const last = dayOf(after ? Math.min(after.admittedAtMs, toMs - 1) : toMs - 1);
+  const last = dayOf(after ? Math.min(after.reservedAtMs, toMs - 1) : toMs - 1);
   const kind =
     outcome === null ? NOTHING : outcome === 'answered' ? sql`AND requests > errors` : sql`AND errors > 0`;
   // Each day is looked up, because there may be many rows of it. Without the order, Postgres may
@@ -109,7 +109,7 @@ function ofDay(filter: RequestFilter, day: string, count: number): Sql {
 function within({ fromMs, toMs, after }: RequestFilter): Sql {
   const times = sql`AND r.admitted_at >= ${new Date(fromMs)} AND r.admitted_at < ${new Date(toMs)}`;
   if (!after) return times;
-  const at = new Date(after.admittedAtMs);
+  const at = new Date(after.reservedAtMs);
   // The first condition is for the index, which does not have the ids.
   return sql`${times} AND r.admitted_at <= ${at}
     AND (r.admitted_at, r.reservation_id) < (${at}, ${after.reservationId})`;

@@ -43,7 +43,7 @@ async function request(atMs: number, fields: Partial<Request> = {}): Promise<str
     orgId,
     keyId: 'key_a',
     modelId: 'mdl_a',
-    admittedAt: new Date(atMs),
+    reservedAt: new Date(atMs),
     answered: true,
     errorCode: null,
     streamed: false,

@@ -56,7 +56,7 @@ export async function viewRequests(
     const key = keyOf.get(row.keyId);
     return {
       id: `req_${row.reservationId}`,
-      at: row.admittedAt.toISOString(),
+      at: row.reservedAt.toISOString(),
       keyId: row.keyId,
       key: keyNameOf(row.keyId, key?.name),
       keyPrefix: key?.prefix ?? null,

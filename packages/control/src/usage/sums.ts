@@ -7,7 +7,10 @@ export interface UsageCounts {
   readonly errors: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Full reservations that were charged without usage ("reserved or unreported"). */
+  /**
+   * Full reservations that were charged without usage. Sums, columns and ctl's tables call them
+   * unreported. This name is the one in the JSON of `ctl usage show`, which programs read.
+   */
   readonly reservedTokens: number;
   /** The mean duration of the requests whose duration is known. Null: there are none. */
   readonly averageMs: number | null;

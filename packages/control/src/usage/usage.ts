@@ -77,14 +77,14 @@ export interface UsageMonth {
 }
 
 export interface UsageDayView extends UsageCounts {
-  /** The UTC day of admission, YYYY-MM-DD. */
+  /** The UTC day of the reservations, YYYY-MM-DD. */
   readonly day: string;
   /** `requests` minus `errors`. */
   readonly answered: number;
 }
 
 export interface UsageHourView extends UsageCounts {
-  /** The first instant of the hour of admission. ISO 8601. */
+  /** The first instant of the hour of the reservations. ISO 8601. */
   readonly hour: string;
   /** `requests` minus `errors`. */
   readonly answered: number;

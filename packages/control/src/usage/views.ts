@@ -13,7 +13,7 @@ export interface TimePercentiles {
 }
 
 export interface UsageStepView extends UsageCounts {
-  /** The UTC day of admission, YYYY-MM-DD, or the first instant of the hour, ISO 8601. */
+  /** The UTC day of the reservations, YYYY-MM-DD, or the first instant of their hour, ISO 8601. */
   readonly step: string;
   /** `requests` minus `errors`. */
   readonly answered: number;

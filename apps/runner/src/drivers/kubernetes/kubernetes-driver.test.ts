@@ -516,7 +516,7 @@ describe('switching off', () => {
     });
     await eventually(() => cluster.replicas(DEPLOYMENT) === 0);
     expect(done).toBe(false);
-    cluster.settle(DEPLOYMENT);
+    cluster.follow(DEPLOYMENT);
     await halted;
   });
 

@@ -21,7 +21,7 @@ beforeEach(async () => {
   const { port } = model.address() as AddressInfo;
   // The pods come and go with the count.
   cluster.onScale = (path, replicas) => {
-    cluster.settle(path);
+    cluster.follow(path);
     cluster.endpoints('qwen', port, replicas > 0 ? { '127.0.0.1': true } : {});
   };
   cluster.workload(DEPLOYMENT);
