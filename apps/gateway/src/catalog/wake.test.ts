@@ -120,6 +120,18 @@ describe('a wake of a model', () => {
     expect(await Promise.all([first, late])).toEqual(['running', 'running']);
   });
 
+  it('is called again when the model has ended before the catalog showed it running', async () => {
+    const waiting = [wait(), wait()];
+    calls[0]?.end('running');
+    await new Promise(setImmediate);
+    catalog.apply({ revision: 2, snapshot: true, models: [asleep], removedModelIds: [] });
+    await eventually(() => calls.length === 2);
+    calls[1]?.end('running');
+    run();
+    expect(await Promise.all(waiting)).toEqual(['running', 'running']);
+    expect(calls.length).toBe(2);
+  });
+
   it('is waited for no longer and no shorter than a cold start may take: a minute by default [limit.cold-start]', async () => {
     jest.useFakeTimers();
     try {

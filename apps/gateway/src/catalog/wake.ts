@@ -94,10 +94,19 @@ export class Waker {
         if (turn) void turn.then(() => finish('running'));
         else finish('running');
       };
+      let asking = false;
+      const ask = async () => {
+        asking = true;
+        const couldStart = await this.#wake(modelId, waiter);
+        asking = false;
+        if (!couldStart) finish('failed');
+      };
       const onChange = (model: CatalogModel | null) => {
         if (!model || model.condition === 'CONDITION_STOPPED') finish('failed');
         else if (isReady(model)) goOn();
         else if (model.condition === 'CONDITION_FAILED' && !model.wakeable) finish('failed');
+        // It started, but has ended since, and this catalog has never shown it running.
+        else if (model.wakeable && !asking) void ask();
       };
       const waiter: WakeWaiter = { endMs: nowMs() + waitMs, asker, done: false, onChange };
       this.#enter(modelId, waiter);
@@ -106,10 +115,7 @@ export class Waker {
       const model = catalog.get(modelId);
       if (signal.aborted) onAbort();
       else if (!model || isReady(model)) onChange(model ?? null);
-      else
-        void this.#wake(modelId, waiter).then((couldStart) => {
-          if (!couldStart) finish('failed');
-        });
+      else void ask();
     });
   }
 

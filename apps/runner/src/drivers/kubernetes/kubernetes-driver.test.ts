@@ -336,6 +336,60 @@ describe('a model that runs', () => {
   });
 });
 
+describe('a model whose pods answer, but cannot be called', () => {
+  const refusesKey = 'The server asks for an upstream key (401), and the model has none.';
+  const LATE = { startTimeoutS: 1 };
+
+  it('gives back its room when the start takes too long, if it wakes on request', async () => {
+    modelAnswers = { status: 401, body: '' };
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    let nowMs = 0;
+    const { driver, last } = driverOf(LATE, { nowMs: () => nowMs });
+    driver.launch(false);
+    await eventually(() => last()?.type === 'down');
+    expect(last()).toEqual({ type: 'down', reason: refusesKey, watching: true });
+    nowMs = 1_000;
+    await eventually(() => (last() as { watching?: boolean }).watching === false);
+    expect(last()).toMatchObject({ reason: `The model was not ready within 1 s. ${refusesKey}` });
+  });
+
+  it('has as long as a start to come back, if it was up', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    let nowMs = 0;
+    const { driver, reports, last, urls } = driverOf(LATE, { nowMs: () => nowMs });
+    driver.launch(false);
+    await eventually(() => urls()?.length === 1);
+    nowMs = 10_000;
+    modelAnswers = { status: 401, body: '' };
+    await eventually(() => last()?.type === 'down');
+    const asked = cluster.asked.length;
+    nowMs = 10_999;
+    modelAnswers = { status: 200, body: '{"data":[{"id":"qwen"}]}' };
+    await eventually(() => urls()?.length === 1 && cluster.asked.length > asked);
+    modelAnswers = { status: 401, body: '' };
+    await eventually(() => last()?.type === 'down');
+    nowMs = 12_000;
+    await eventually(() => (last() as { watching?: boolean }).watching === false);
+    const ends = reports.filter((report) => report.type === 'down' && !report.watching);
+    expect(ends).toHaveLength(1);
+  });
+
+  it('stays on if it is always on', async () => {
+    modelAnswers = { status: 401, body: '' };
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    let nowMs = 0;
+    const { driver, last, urls } = driverOf(LATE, { alwaysOn: true, nowMs: () => nowMs });
+    driver.launch(false);
+    await eventually(() => last()?.type === 'down');
+    nowMs = 5_000;
+    modelAnswers = { status: 200, body: '{"data":[{"id":"qwen"}]}' };
+    await eventually(() => urls()?.length === 1);
+  });
+});
+
 describe('a start that does not succeed', () => {
   const LATE = { startTimeoutS: 1 };
   const cases: [string, object, string][] = [
@@ -420,6 +474,20 @@ describe('a start that does not succeed', () => {
         },
       ],
       'FailedCreate: exceeded quota: gpus.',
+    ],
+    [
+      'nobody knows, though another workload with a longer name has an event',
+      [],
+      [
+        {
+          type: 'Warning',
+          reason: 'FailedCreate',
+          message: 'exceeded quota: gpus',
+          metadata: {},
+          involvedObject: { name: 'qwen-large-7f9c' },
+        },
+      ],
+      'It has no pod yet.',
     ],
     ['nobody knows', [], [], 'It has no pod yet.'],
   ];

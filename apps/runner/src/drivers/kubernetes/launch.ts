@@ -42,7 +42,8 @@ export class Launch {
   readonly #ending = new AbortController();
   readonly #probes: ReplicaProbes;
   readonly #count: WantedCount;
-  readonly #deadlineMs: number;
+  /** When a start has taken too long. Set anew when a model that was up can no longer be called. */
+  #deadlineMs: number;
   #up = false;
   /** The last reported reason. Empty: none since the model was up. */
   #reason = '';
@@ -52,7 +53,7 @@ export class Launch {
   /** @param count of replicas that the workload had before */
   constructor(options: WorkloadOptions, count: number) {
     this.#options = options;
-    const { timings, random, settings, nowMs, onProbeFailure } = options;
+    const { timings, random, onProbeFailure } = options;
     const { signal } = this.#ending;
     this.#probes = new ReplicaProbes({
       timings,
@@ -64,7 +65,7 @@ export class Launch {
     this.#count = new WantedCount(options, count, signal, () => {
       if (this.#up) this.#judge();
     });
-    this.#deadlineMs = nowMs() + settings.startTimeoutS * 1_000;
+    this.#deadlineMs = this.#deadlineFromNow();
     signal.addEventListener('abort', () => this.#probes.close(), { once: true });
   }
 
@@ -156,7 +157,7 @@ export class Launch {
 
   /** While there is no replica to call: finds out why, and gives up in the end. */
   async #watchStart(): Promise<void> {
-    const { timings, nowMs, random } = this.#options;
+    const { timings, alwaysOn, nowMs, random } = this.#options;
     const { signal } = this.#ending;
     const problemLog = new StartProblemLog(this.#options);
     let sinceMs: number | null = null;
@@ -173,9 +174,10 @@ export class Launch {
       }
       const late = nowMs() >= this.#deadlineMs;
       if (this.#probes.size > 0) {
-        // Their probes say what is wrong.
+        // Their probes say what is wrong. A model that others may need the room of does not keep it.
         problemLog.note(null);
-        if (late && this.#reason === '') this.#giveUp(this.#tooLate(describeProblems(this.#probes.problems)));
+        if (late && (this.#reason === '' || !alwaysOn))
+          this.#giveUp(this.#tooLate(describeProblems(this.#probes.problems)));
         continue;
       }
       const why = await whyNotReady(this.#options, this.#endpointsProblem, late, signal);
@@ -187,6 +189,11 @@ export class Launch {
       if (hopeless) this.#giveUp(why.reason);
       else if (late) this.#giveUp(this.#tooLate(why.reason));
     }
+  }
+
+  #deadlineFromNow(): number {
+    const { settings, nowMs } = this.#options;
+    return nowMs() + settings.startTimeoutS * 1_000;
   }
 
   #tooLate(reason: string): string {
@@ -239,6 +246,7 @@ export class Launch {
   /** Reports why it cannot be called, and continues. */
   #complain(reason: string): void {
     if (this.#ending.signal.aborted || this.#reason === reason) return;
+    if (this.#up) this.#deadlineMs = this.#deadlineFromNow();
     this.#up = false;
     this.#reason = reason;
     this.#options.report({ type: 'down', reason, watching: true });

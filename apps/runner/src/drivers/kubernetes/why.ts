@@ -33,7 +33,7 @@ export async function whyNotReady(
     const [pod] = pods;
     const about = pod ? `involvedObject.name=${pod.metadata?.name ?? ''}` : 'reason=FailedCreate';
     const events = thorough ? await api.warnings(namespace, about, signal) : [];
-    const own = events.filter(({ involvedObject }) => involvedObject.name?.startsWith(name));
+    const own = events.filter(({ involvedObject }) => makesPodsFor(name, involvedObject.name ?? ''));
     const told = eventProblemOf(pod ? events : own);
     const none = pod ? 'None of its pods is ready.' : 'It has no pod yet.';
     return { ...(told ?? { reason: none, lasting: false, usual: pod !== undefined }), off: false };
@@ -41,3 +41,10 @@ export async function whyNotReady(
     return { reason: describeApiError(error, settings), lasting: false, off: false };
   }
 }
+
+/**
+ * Whether an object with that name makes the workload's pods: a StatefulSet itself, or a ReplicaSet
+ * of a Deployment, which has a hash without a dash after the Deployment's name.
+ */
+const makesPodsFor = (workload: string, name: string): boolean =>
+  name === workload || (name.startsWith(`${workload}-`) && !name.slice(workload.length + 1).includes('-'));
