@@ -67,7 +67,10 @@ const ready = (...addresses: string[]): void =>
   cluster.endpoints('qwen-svc', portOf(), Object.fromEntries(addresses.map((address) => [address, true])));
 
 /** A driver, and what it reports. */
-function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false, nowMs = Date.now } = {}) {
+function driverOf(
+  settings: Partial<KubernetesSettings> = {},
+  { alwaysOn = false, nowMs = Date.now, timings = FAST.drivers } = {},
+) {
   const reports: DriverReport[] = [];
   const logged: { level: string; msg: string; reason?: string }[] = [];
   const write = (line: string) => logged.push(JSON.parse(line));
@@ -78,7 +81,7 @@ function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false
     nowMs,
     random: Math.random,
     access: { name: 'qwen', nameAssumed: true, key: '' },
-    timings: FAST.drivers,
+    timings,
     report: (report) => reports.push(report),
     onProbeFailure: () => {},
     logger: createLogger({ service: 'runner', level: 'warn', destination: { write } }),
@@ -332,6 +335,24 @@ describe('a model that runs', () => {
     expect(last()).toMatchObject({ reason: 'Its server does not answer (HTTP 500).', watching: true });
     expect(cluster.replicas(DEPLOYMENT)).toBe(1);
     modelAnswers = { status: 200, body: '{"data":[{"id":"qwen"}]}' };
+    await eventually(() => urls()?.length === 1);
+  });
+});
+
+describe('a pod that is ready before its server is', () => {
+  it('is called as soon as the server answers, however long it took to load', async () => {
+    let probes = 0;
+    model.prependListener('request', () => {
+      probes++;
+      if (probes === 14) modelAnswers = { status: 200, body: '{"data":[{"id":"qwen"}]}' };
+    });
+    modelAnswers = { status: 503, body: '' };
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    // If pauses doubled, the 14th probe would come minutes later.
+    const timings = { ...FAST.drivers, maxRetryProbeMs: 1_000_000 };
+    const { driver, urls } = driverOf({}, { timings });
+    driver.launch(false);
     await eventually(() => urls()?.length === 1);
   });
 });

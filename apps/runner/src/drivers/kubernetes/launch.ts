@@ -60,6 +60,8 @@ export class Launch {
       random,
       onProbeFailure,
       probe: (baseUrl, probeSignal) => this.#probe(baseUrl, probeSignal),
+      // Without a readiness probe, a pod counts as ready while its server loads the model.
+      isStarting: () => !this.#up && options.nowMs() < this.#deadlineMs,
       onChange: () => this.#judge(),
     });
     this.#count = new WantedCount(options, count, signal, () => {
