@@ -6,8 +6,9 @@ import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectAccessibleInBoth, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
+import { SCREENS } from '../support/screens.ts';
 import { slowly } from '../support/slowly.ts';
-import { isPrefetch, lookAgain, SCREENS, type Site, TEST_TIMEOUT_MS } from './site.ts';
+import { isPrefetch, lookAgain, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 const LIVE = ['keys', 'api', 'usage', 'plan'];
 

@@ -3,13 +3,14 @@ import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
+import { SCREENS } from '../support/screens.ts';
 import { describeAccount } from './account.ts';
 import { describeForms } from './forms.ts';
 import { describeLive } from './live.ts';
 import { describePages } from './pages.ts';
 import { describePasskeys } from './passkeys.ts';
 import { useProvider } from './provider.ts';
-import { PASSWORD, rowOf, SCREENS, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
+import { PASSWORD, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 
 const IMAGE =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';

@@ -10,7 +10,6 @@ import { useStack } from '../support/stack.ts';
 import { useBrowser, type VisitOptions, type Visitor } from '../support/visitors.ts';
 
 export const TEST_TIMEOUT_MS = 900_000;
-export const SCREENS = ['start', 'keys', 'api', 'usage', 'requests', 'try', 'plan', 'members', 'audit'];
 export const PASSWORD = 'a-long-enough-password';
 
 export interface Account {

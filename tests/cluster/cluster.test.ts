@@ -13,7 +13,7 @@ const SLOTS = 16_384;
 /** How many answers must arrive after the master has died. */
 const ANSWERS_AFTER = 20;
 
-interface Tenant extends NewKey {
+interface TestOrg extends NewKey {
   readonly org: string;
   answered: number;
 }
@@ -37,22 +37,22 @@ describe('a whole stack on a Redis Cluster', () => {
     const slot = slotOf(`{${parseApiKey(key)?.orgTag}}`);
     return cluster.nodes[Math.floor((slot * MASTERS) / SLOTS)] as ClusterNode;
   };
-  const newTenant = async (): Promise<Tenant> => {
+  const newTestOrg = async (): Promise<TestOrg> => {
     const org = await newOrg(stack());
     await publish(stack(), org, standin.url);
     return { ...(await newKey(stack(), org)), org, answered: 0 };
   };
-  const request = async (tenant: Tenant, stream: boolean): Promise<number> => {
-    const answer = await post(stack().info.gateway, tenant.key, ask('tide', '[[tokens=5]]', { stream }));
+  const request = async (testOrg: TestOrg, stream: boolean): Promise<number> => {
+    const answer = await post(stack().info.gateway, testOrg.key, ask('tide', '[[tokens=5]]', { stream }));
     const text = await answer.text();
-    if (answer.status === 200 && (!stream || text.includes('[DONE]'))) tenant.answered++;
+    if (answer.status === 200 && (!stream || text.includes('[DONE]'))) testOrg.answered++;
     return answer.status;
   };
   /**
    * Expects every answered request to be counted as answered, exactly once. The month must agree
    * with the rows.
    */
-  const expectUsage = ({ org, answered }: Tenant) =>
+  const expectUsage = ({ org, answered }: TestOrg) =>
     eventually(
       async () => {
         const { totals, month } = await usageOf(stack(), org);
@@ -67,16 +67,16 @@ describe('a whole stack on a Redis Cluster', () => {
     );
 
   it('answers, counts, revokes, and survives a master that is killed without losing a count', async () => {
-    const tenants = [await newTenant(), await newTenant()];
-    const [first] = tenants as [Tenant];
+    const testOrgs = [await newTestOrg(), await newTestOrg()];
+    const [first] = testOrgs as [TestOrg];
     await eventually(async () => (await request(first, false)) === 200);
-    for (const tenant of tenants)
-      for (const stream of [false, true]) expect(await request(tenant, stream)).toBe(200);
+    for (const testOrg of testOrgs)
+      for (const stream of [false, true]) expect(await request(testOrg, stream)).toBe(200);
 
     const victim = masterOf(first);
     let stopped = false;
-    const load = tenants.map(async (tenant) => {
-      for (let i = 0; !stopped; i++) await request(tenant, i % 2 === 0);
+    const load = testOrgs.map(async (testOrg) => {
+      for (let i = 0; !stopped; i++) await request(testOrg, i % 2 === 0);
     });
     victim.running.kill('SIGKILL');
     await victim.running.exited;
@@ -86,7 +86,7 @@ describe('a whole stack on a Redis Cluster', () => {
     await eventually(() => first.answered >= before + ANSWERS_AFTER);
     stopped = true;
     await Promise.all(load);
-    for (const tenant of tenants) await expectUsage(tenant);
+    for (const testOrg of testOrgs) await expectUsage(testOrg);
 
     must(await controlOf(stack()).revokeKey(OPERATOR, { org: first.org, id: first.id }));
     expect(await request(first, false)).toBe(401);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Exchange, problemsOf } from '../support/conformance/exchange.ts';
+import { problemsOf, type RecordedExchange } from '../support/conformance/exchange.ts';
 
 const HEADERS = { 'x-request-id': 'req_0123456789', 'content-type': 'application/json' };
 const ADMITTED = {
@@ -20,7 +20,7 @@ const ANSWER = {
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
 };
 
-const whole = (more: Partial<Exchange> = {}): Exchange => ({
+const whole = (more: Partial<RecordedExchange> = {}): RecordedExchange => ({
   method: 'POST',
   target: '/v1/chat/completions',
   sent: JSON.stringify(ASKED),
@@ -30,7 +30,12 @@ const whole = (more: Partial<Exchange> = {}): Exchange => ({
   over: true,
   ...more,
 });
-const refused = (status: number, code: string, type: string, more: Partial<Exchange> = {}): Exchange =>
+const refused = (
+  status: number,
+  code: string,
+  type: string,
+  more: Partial<RecordedExchange> = {},
+): RecordedExchange =>
   whole({
     status,
     headers: HEADERS,
@@ -49,7 +54,7 @@ const chunk = (delta: object, finish: string | null = null, id = ID.id) => ({
 const ROLE = chunk({ role: 'assistant', content: '' });
 const LAST = chunk({ content: 'x' }, 'stop');
 const USAGE = { ...ID, choices: [], usage: ANSWER.usage };
-const stream = (events: readonly (object | string)[], more: Partial<Exchange> = {}) =>
+const stream = (events: readonly (object | string)[], more: Partial<RecordedExchange> = {}) =>
   whole({
     headers: { ...ADMITTED, 'content-type': 'text/event-stream; charset=utf-8' },
     body: events
@@ -63,7 +68,7 @@ const sending = (members: object) => ({ sent: JSON.stringify({ ...ASKED, ...memb
 const SHAPE = ['invalid_request', 'invalid_request_error'] as const;
 
 describe('an exchange as described', () => {
-  it.each<[string, Exchange]>([
+  it.each<[string, RecordedExchange]>([
     ['whole', whole()],
     ['without usage', whole({ body: JSON.stringify({ ...ANSWER, usage: null }) })],
     ['cut', whole({ body: '{"id":', over: false })],
@@ -91,7 +96,7 @@ describe('an exchange as described', () => {
 });
 
 describe('an exchange that differs from the description is seen by', () => {
-  it.each<[string, RegExp, Exchange]>([
+  it.each<[string, RegExp, RecordedExchange]>([
     ['a member more', /additional properties/, whole({ body: JSON.stringify({ ...ANSWER, extra: 1 }) })],
     ['a member less', /required property 'object'/, whole({ body: '{"id":"chatcmpl-1","choices":[]}' })],
     ['no JSON', /body/, whole({ body: 'oops' })],

@@ -10,8 +10,15 @@ import { ask, post } from '../support/org.ts';
 import { usageOf, useSharedStack } from '../support/stack.ts';
 import { describeLeaving } from './isolation/leaving.ts';
 import { NAMING, outcome, type Target, WITHIN_ORG, type WithinOrg } from './isolation/operations.ts';
-import { SCREENS, type Visitor, visit } from './isolation/screens.ts';
-import { newMark, newTenant, ownModelOf, SHARED_MODEL, type Tenant, tracesOf } from './isolation/tenants.ts';
+import { ORG_PAGES, type Visitor, visit } from './isolation/screens.ts';
+import {
+  newMark,
+  newTestOrg,
+  ownModelOf,
+  SHARED_MODEL,
+  type TestOrg,
+  tracesOf,
+} from './isolation/test-orgs.ts';
 
 const MIB = 1024 * 1024;
 
@@ -21,20 +28,20 @@ describe('two organizations', () => {
   let managed: OpenControl;
   let control: Control;
   let db: Db;
-  let one: Tenant;
-  let other: Tenant;
+  let one: TestOrg;
+  let other: TestOrg;
 
   beforeAll(async () => {
     managed = openControl(stack());
     ({ control, db } = managed);
-    [one, other] = await Promise.all([newTenant(control, base()), newTenant(control, base())]);
+    [one, other] = await Promise.all([newTestOrg(control, base()), newTestOrg(control, base())]);
   });
   afterAll(async () => {
     await managed?.close();
-    await Promise.all([one, other].map((tenant) => tenant?.standin.close()));
+    await Promise.all([one, other].map((testOrg) => testOrg?.standin.close()));
   });
 
-  const expectNoTrace = (text: string, of: Tenant, where: string) =>
+  const expectNoTrace = (text: string, of: TestOrg, where: string) =>
     expect({ where, found: tracesOf(of).filter((trace) => text.includes(trace)) }).toEqual({
       where,
       found: [],
@@ -46,15 +53,15 @@ describe('two organizations', () => {
         const { json } = await call(base(), { key, method: 'GET', target: MODELS });
         return (json as { data: { id: string }[] }).data.map(({ id }) => id).sort();
       };
-      for (const tenant of [one, other]) {
-        expect(await listed(tenant.key)).toEqual([tenant.ownModel, SHARED_MODEL].sort());
-        expect(await listed(tenant.narrowKey)).toEqual([SHARED_MODEL]);
+      for (const testOrg of [one, other]) {
+        expect(await listed(testOrg.key)).toEqual([testOrg.ownModel, SHARED_MODEL].sort());
+        expect(await listed(testOrg.narrowKey)).toEqual([SHARED_MODEL]);
       }
     });
 
     it('answers from the own model of two with the same name, counted and limited there alone', async () => {
       const calls = () => [one, other].map(({ standin }) => standin.stats().calls);
-      const remaining = async ({ key }: Tenant) => {
+      const remaining = async ({ key }: TestOrg) => {
         const answer = await post(base(), key.key, ask(SHARED_MODEL, 'x'));
         expect(answer.status).toBe(200);
         return Number(answer.headers.get('x-ratelimit-remaining-requests'));
@@ -112,7 +119,7 @@ describe('two organizations', () => {
     let stranger: Actor;
 
     beforeAll(async () => {
-      const ownerOf = async ({ owner: { email } }: Tenant): Promise<Actor> => {
+      const ownerOf = async ({ owner: { email } }: TestOrg): Promise<Actor> => {
         const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
         return { kind: 'user', userId, email };
       };
@@ -120,7 +127,7 @@ describe('two organizations', () => {
       const email = `guest-${one.mark}@example.com`;
       must(await control.createInvitation(await ownerOf(one), { org: one.slug, email, role: 'viewer' }));
     });
-    async function targetOf({ id, slug, ownModel, key, owner }: Tenant): Promise<Target> {
+    async function targetOf({ id, slug, ownModel, key, owner }: TestOrg): Promise<Target> {
       const model = await db.model.findFirstOrThrow({ where: { orgId: id, name: ownModel } });
       const invitation = await db.invitation.findFirstOrThrow({ where: { orgId: id } });
       const event = await db.auditEvent.findFirstOrThrow({ where: { orgId: id } });
@@ -147,8 +154,8 @@ describe('two organizations', () => {
             : `${value.slice(0, -8)}${randomBase62(8)}`,
         ]),
       ) as unknown as Target;
-    const stateOf = async (tenant: Tenant) => {
-      const all = { org: tenant.slug };
+    const stateOf = async (testOrg: TestOrg) => {
+      const all = { org: testOrg.slug };
       return Promise.all([
         control.listKeys(OPERATOR, all),
         control.listModels(OPERATOR, all),
@@ -158,7 +165,7 @@ describe('two organizations', () => {
         // Other tests may create theirs meanwhile.
         control
           .listOrgs(OPERATOR)
-          .then((listed) => listed.ok && listed.value.filter(({ id }) => id === tenant.id)),
+          .then((listed) => listed.ok && listed.value.filter(({ id }) => id === testOrg.id)),
       ]);
     };
 
@@ -166,17 +173,17 @@ describe('two organizations', () => {
      * Waits until earlier requests change nothing any more: gateways report nothing in flight, and
      * the times of last use are written.
      */
-    const restingStateOf = async (tenant: Tenant) => {
+    const restingStateOf = async (testOrg: TestOrg) => {
       const usedFrom = new Date();
-      for (const { key } of [tenant.key, tenant.narrowKey])
+      for (const { key } of [testOrg.key, testOrg.narrowKey])
         await call(base(), { key, method: 'GET', target: MODELS });
       // The limiter writes uses in order, so none of an earlier request is written after these.
-      const where = { orgId: tenant.id, lastUsedAt: { gte: usedFrom } };
+      const where = { orgId: testOrg.id, lastUsedAt: { gte: usedFrom } };
       await eventually(async () => (await db.apiKey.count({ where })) === 2);
       let last = '';
       return eventually(
         async () => {
-          const state = await stateOf(tenant);
+          const state = await stateOf(testOrg);
           const [, models] = state;
           const resting = models.ok && models.value.every(({ inFlight }) => inFlight === 0);
           const unchanged = JSON.stringify(state) === last;
@@ -272,16 +279,16 @@ describe('two organizations', () => {
       visitor = { site, cookie };
     });
 
-    it.each(SCREENS)('%s of the other organization is a page that does not exist', async (screen) => {
+    it.each(ORG_PAGES)('%s of the other organization is a page that does not exist', async (screen) => {
       const [foreign, absent] = await Promise.all(
-        [one.slug, `tenant-${newMark()}`].map((slug) => visit(visitor, `/o/${slug}/${screen}`)),
+        [one.slug, `org-${newMark()}`].map((slug) => visit(visitor, `/o/${slug}/${screen}`)),
       );
       expect([foreign?.status, absent?.status]).toEqual([404, 404]);
       // The page may contain the requested address.
       expectNoTrace((foreign?.text ?? '').replaceAll(one.slug, ''), one, screen);
     });
 
-    it.each(SCREENS)('%s of his own shows nothing of the other', async (screen) => {
+    it.each(ORG_PAGES)('%s of his own shows nothing of the other', async (screen) => {
       const { status, text } = await visit(visitor, `/o/${other.slug}/${screen}`);
       expect(status).toBe(200);
       expectNoTrace(text, one, screen);
@@ -289,7 +296,7 @@ describe('two organizations', () => {
 
     it('passes no request on for the other organization', async () => {
       const before = one.standin.stats().calls;
-      for (const slug of [one.slug, `tenant-${newMark()}`]) {
+      for (const slug of [one.slug, `org-${newMark()}`]) {
         const init = { method: 'POST', body: JSON.stringify(ask(SHARED_MODEL, 'x')) };
         expect((await visit(visitor, `/o/${slug}/try/chat`, init)).status).toBe(404);
       }

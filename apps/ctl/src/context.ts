@@ -39,7 +39,7 @@ export function redisUrlOf({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
   return REDIS_URL;
 }
 
-export interface Answer<T> {
+export interface Presentation<T> {
   readonly json: boolean;
   readonly human: (value: T) => string;
   /** A warning for stderr, besides the answer. */
@@ -56,7 +56,7 @@ export interface Answer<T> {
  */
 export async function show<T>(
   context: Context,
-  answer: Answer<T>,
+  answer: Presentation<T>,
   operation: (control: Control) => Promise<Result<T>>,
 ): Promise<void> {
   const result = await context.withControl(operation);
@@ -71,7 +71,7 @@ export async function show<T>(
   print(context.io, answer, result.value);
 }
 
-export function print<T>(io: Io, { json, human, warning, failure }: Answer<T>, value: T): void {
+export function print<T>(io: Io, { json, human, warning, failure }: Presentation<T>, value: T): void {
   io.out(`${json ? JSON.stringify(value, null, 2) : human(value)}\n`);
   const said = warning?.(value);
   if (said !== undefined) io.err(`${said}\n`);

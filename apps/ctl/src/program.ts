@@ -1,19 +1,19 @@
 import { createRequire } from 'node:module';
 import { Command } from 'commander';
-import { addAudit } from './commands/audit.ts';
-import { addBootstrap } from './commands/bootstrap.ts';
-import { addDoctor } from './commands/doctor.ts';
-import { addKey } from './commands/key.ts';
-import { addMember } from './commands/member.ts';
-import { addModel } from './commands/model.ts';
-import { addOrg } from './commands/org.ts';
-import { addPlan } from './commands/plan.ts';
-import { addPool } from './commands/pool.ts';
-import { addQueue } from './commands/queue.ts';
-import { addRefusal } from './commands/refusal.ts';
-import { addRequest } from './commands/request.ts';
-import { addSecrets } from './commands/secrets.ts';
-import { addUsage } from './commands/usage.ts';
+import { addAuditCommand } from './commands/audit.ts';
+import { addBootstrapCommand } from './commands/bootstrap.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
+import { addKeyCommand } from './commands/key.ts';
+import { addMemberCommand } from './commands/member.ts';
+import { addModelCommand } from './commands/model.ts';
+import { addOrgCommand } from './commands/org.ts';
+import { addPlanCommand } from './commands/plan.ts';
+import { addPoolCommand } from './commands/pool.ts';
+import { addQueueCommand } from './commands/queue.ts';
+import { addRefusalCommand } from './commands/refusal.ts';
+import { addRequestCommand } from './commands/request.ts';
+import { addSecretsCommand } from './commands/secrets.ts';
+import { addUsageCommand } from './commands/usage.ts';
 import type { Context } from './context.ts';
 
 /** The release's: all workspaces have the same. */
@@ -28,20 +28,20 @@ export function createProgram(context: Context): Command {
     .exitOverride()
     .configureOutput({ writeOut: context.io.out, writeErr: context.io.err });
   for (const add of [
-    addBootstrap,
-    addOrg,
-    addPlan,
-    addPool,
-    addMember,
-    addKey,
-    addModel,
-    addUsage,
-    addRequest,
-    addRefusal,
-    addAudit,
-    addQueue,
-    addSecrets,
-    addDoctor,
+    addBootstrapCommand,
+    addOrgCommand,
+    addPlanCommand,
+    addPoolCommand,
+    addMemberCommand,
+    addKeyCommand,
+    addModelCommand,
+    addUsageCommand,
+    addRequestCommand,
+    addRefusalCommand,
+    addAuditCommand,
+    addQueueCommand,
+    addSecretsCommand,
+    addDoctorCommand,
   ])
     add(program, context);
   addHelp(program);

@@ -33,7 +33,7 @@ import {
   testRedisSentinel,
 } from '@tidegate/testing';
 import { Queue } from 'bullmq';
-import { failure, readUsage, settlement } from './testing/fixture.ts';
+import { failure, readWrittenUsage, settlement } from './testing/fixture.ts';
 
 /*
  * Runs the built worker as in production: as processes on real stores, killed and restarted, with a
@@ -176,7 +176,7 @@ const many = (count: number): Settlement[] =>
  * Expects each settlement to count once: rows, rollups and months agree with what was published.
  */
 async function expectOnce(published: readonly Settlement[]): Promise<void> {
-  const usage = await readUsage(db);
+  const usage = await readWrittenUsage(db);
   expect(usage.rows).toBe(new Set(published.map((s) => s.reservationId)).size);
   expect(usage.rollup).toEqual(usage.fromRows);
   expect(usage.months).toEqual(usage.monthsFromRows);
@@ -253,7 +253,7 @@ describe('a Postgres that is unavailable', () => {
     const worker = await startWorker(server.url);
     const [before, during] = [many(100), many(300)];
     await publish(before);
-    await eventually(async () => (await readUsage(db)).rows === 100);
+    await eventually(async () => (await readWrittenUsage(db)).rows === 100);
     await server.stop();
     for (let i = 0; i < 3; i++) await publish(during.slice(i * 100, i * 100 + 100));
     await eventually(async () => (await queue.getDelayedCount()) === 3);
@@ -261,7 +261,7 @@ describe('a Postgres that is unavailable', () => {
     expect((await fetch(`${worker.admin}/readyz`)).status).toBe(503);
     server = await start();
     try {
-      await eventually(async () => (await readUsage(db)).rows === 400);
+      await eventually(async () => (await readWrittenUsage(db)).rows === 400);
       await expectOnce([...before, ...during]);
     } finally {
       await Promise.all(workers.splice(0).map((one) => kill(one, 'SIGKILL')));
@@ -296,7 +296,7 @@ describe('a worker that is told to stop', () => {
     worker.process.kill('SIGTERM');
     await eventually(async () => (await fetch(`${worker.admin}/readyz`)).status === 503);
     await publish(many(100));
-    await eventually(async () => (await readUsage(db)).rows === 100);
+    await eventually(async () => (await readWrittenUsage(db)).rows === 100);
   });
 });
 
@@ -310,7 +310,7 @@ describe('a Redis that is unavailable', () => {
     await eventually(async () => (await fetch(`${worker.admin}/readyz`)).status === 503);
     await redis.restart();
     await publish(after);
-    await eventually(async () => (await readUsage(db)).rows === 400);
+    await eventually(async () => (await readWrittenUsage(db)).rows === 400);
     await expectOnce([...before, ...after]);
     await eventually(async () => (await fetch(`${worker.admin}/readyz`)).ok);
   });
@@ -325,13 +325,13 @@ describe('a Redis that is replaced', () => {
     let client = createRedisClient(sentinel.url);
     try {
       await publish(before, queueOver(client));
-      await eventually(async () => (await readUsage(db)).rows === 50);
+      await eventually(async () => (await readWrittenUsage(db)).rows === 50);
       master.running.kill('SIGSTOP');
       client.disconnect();
       await sentinel.until(replica, 'master');
       client = createRedisClient(replica.running.url);
       await publish(after, queueOver(client));
-      await eventually(async () => (await readUsage(db)).rows === 100);
+      await eventually(async () => (await readWrittenUsage(db)).rows === 100);
       await expectOnce([...before, ...after]);
     } finally {
       client.disconnect();

@@ -4,7 +4,7 @@ import type { Members } from './running.ts';
 import type { GivenStores } from './stores/given.ts';
 
 /** What the stages of a start work with. */
-export interface Context {
+export interface StackContext {
   readonly files: Files;
   readonly members: Members;
   readonly options: StackOptions;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { closeDb, createDb, type Db, makeLogins, migrate } from '@tidegate/db';
-import type { Context } from './context.ts';
+import type { StackContext } from './context.ts';
 import { planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
 import { demoModelsSettled, type SeededDemo, seedDemo } from './demo/seed.ts';
 import { StackError } from './errors.ts';
@@ -35,7 +35,7 @@ export interface Started {
 /** Starts everything, stage by stage. Once a stage is added, `members` stops it. */
 export async function start(files: Files, members: Members, options: StackOptions): Promise<Started> {
   const phase = options.report?.phase ?? ((_title, work) => work(() => {}));
-  const context: Context = { files, members, options, phase, given: givenStores(options) };
+  const context: StackContext = { files, members, options, phase, given: givenStores(options) };
   const root = options.root ?? ROOT;
   const kinds = servicesOf(root).filter(({ name }) => name !== 'console' || options.console !== false);
   await endLeftovers(files);
@@ -63,7 +63,7 @@ export async function start(files: Files, members: Members, options: StackOption
   }
 }
 
-async function forget({ files, given, options }: Context): Promise<void> {
+async function forget({ files, given, options }: StackContext): Promise<void> {
   if (given.databaseUrl || given.redisUrl) {
     throw new StackError('--fresh deletes only data in the stores that the local stack starts.', {
       hint: 'Empty your own database and Redis yourself, or unset DATABASE_URL and REDIS_URL.',
@@ -75,7 +75,7 @@ async function forget({ files, given, options }: Context): Promise<void> {
 }
 
 function prepareDatabase(
-  { files, given, options, members, phase }: Context,
+  { files, given, options, members, phase }: StackContext,
   place: ModelsPlace,
   url: string,
   db: Db,
@@ -93,7 +93,7 @@ function prepareDatabase(
 
 /** Starts the gateways last, so that their first catalog shows the models as running. */
 async function startServices(
-  { files, members, options, phase }: Context,
+  { files, members, options, phase }: StackContext,
   kinds: readonly ServiceKind[],
   layout: Layout,
   standins: readonly StandinPlan[],
@@ -121,7 +121,10 @@ async function startServices(
   });
 }
 
-async function startPrometheus({ members, options, phase }: Context, layout: Layout): Promise<string | null> {
+async function startPrometheus(
+  { members, options, phase }: StackContext,
+  layout: Layout,
+): Promise<string | null> {
   return phase('Prometheus', async (note) => {
     const prometheus = await planPrometheus(layout).catch((error: Error) => {
       note('none');

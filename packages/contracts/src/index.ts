@@ -2,6 +2,7 @@ export * from './api-key.ts';
 export { CONDITIONS, type Condition, conditionFromWire, WIRE_CONDITIONS } from './condition.ts';
 export * from './errors.ts';
 export * from './ids.ts';
+export * from './image-types.ts';
 export * from './lease.ts';
 export * from './pools.ts';
 export * from './redis-keys.ts';
@@ -11,7 +12,7 @@ export {
   type ValidatedRequest,
   validateCompletionRequest,
 } from './request/completion-request.ts';
-export { IMAGE_TYPES, type ImageType, type InlineImage, type LinkedImage } from './request/image-url.ts';
+export type { InlineImage, LinkedImage } from './request/image-url.ts';
 export type { MessageSegment } from './request/messages.ts';
 export { buildUpstreamBody, type UpstreamBodyOptions } from './request/upstream-body.ts';
 export * from './sealed.ts';

@@ -31,7 +31,7 @@ const JOINER = new RegExp(`(?<=[${JOINABLE}])[\\u200c\\u200d](?=[${JOINABLE}])`,
 const PICTURE_STYLE = /(?<=[0-9#*])\ufe0f(?=\u20e3)|(?<=\p{Emoji})(?<=\p{Extended_Pictographic})\ufe0f/gu;
 
 /** A whole number from `min` to `max`. */
-export function whole(label: string, min: number, max: number) {
+export function wholeBetween(label: string, min: number, max: number) {
   const error = `${label} must be a whole number from ${numberText(min)} to ${numberText(max)}.`;
   return z.number({ error }).refine((value) => Number.isSafeInteger(value) && value >= min && value <= max, {
     error,

@@ -99,7 +99,7 @@ export async function assertPortFree(what: string, port: number): Promise<void> 
  * @param step what fails if the command fails, such as "Postgres could not be set up"
  * @throws EmbeddedError with the step, the cause and the command's output
  */
-export async function run(step: string, command: Command, onLog?: (line: string) => void): Promise<void> {
+export async function runStep(step: string, command: Command, onLog?: (line: string) => void): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const child = spawn(command.command, [...command.args], {
       ...command.options,

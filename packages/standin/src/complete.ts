@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { composeAnswer } from './answer.ts';
 import type { Behaviour } from './behaviour.ts';
-import { pause, type StandinExchange, sendError, sendStream, sendWhole, stall } from './deliver.ts';
-import { upstreamError } from './errors.ts';
-import { readRequest, type StandinModel, type StandinRequest } from './request.ts';
+import { pauseFor, type StandinExchange, sendError, sendStream, sendWhole, stall } from './deliver.ts';
+import { vllmError } from './errors.ts';
+import { parseRequest, type StandinModel, type StandinRequest } from './request.ts';
 import type { StatsKeeper } from './stats.ts';
 import { streamSteps } from './stream.ts';
 import { wholeBody } from './whole.ts';
@@ -12,7 +12,7 @@ import { wholeBody } from './whole.ts';
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** Answers one completion request. Rejects when the caller goes away first. */
-export async function complete(
+export async function answerCompletion(
   incoming: IncomingMessage,
   exchange: StandinExchange,
   model: StandinModel,
@@ -21,8 +21,8 @@ export async function complete(
 ): Promise<void> {
   const body = await readJson(incoming);
   if (body === undefined)
-    return sendError(exchange, upstreamError(400, 'the body is not valid JSON, or too large'));
-  const read = readRequest(body, model, defaults);
+    return sendError(exchange, vllmError(400, 'the body is not valid JSON, or too large'));
+  const read = parseRequest(body, model, defaults);
   if (!read.ok) return sendError(exchange, read.error);
   const { request } = read;
   const { stream, includeUsage, maxTokens } = request;
@@ -41,9 +41,9 @@ export async function complete(
 
 async function answer(request: StandinRequest, exchange: StandinExchange, stats: StatsKeeper): Promise<void> {
   const { behaviour } = request;
-  if (behaviour['head-delay-ms']) await pause(behaviour['head-delay-ms'], exchange);
+  if (behaviour['head-delay-ms']) await pauseFor(behaviour['head-delay-ms'], exchange);
   if (behaviour.silence) return stall(exchange);
-  if (behaviour.status) return sendError(exchange, upstreamError(behaviour.status, 'told to fail'));
+  if (behaviour.status) return sendError(exchange, vllmError(behaviour.status, 'told to fail'));
 
   const composed = composeAnswer(request);
   const id = `chatcmpl-${randomUUID()}`;
@@ -53,7 +53,7 @@ async function answer(request: StandinRequest, exchange: StandinExchange, stats:
     return sendStream(exchange, streamSteps(request, composed, id, createdS), behaviour, answered);
   }
   const workMs = (behaviour['delay-ms'] ?? 0) + composed.tokens * (behaviour['token-ms'] ?? 0);
-  if (workMs > 0) await pause(workMs, exchange);
+  if (workMs > 0) await pauseFor(workMs, exchange);
   return sendWhole(exchange, wholeBody(request, composed, id, createdS), behaviour, answered);
 }
 

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { Behaviour } from './behaviour.ts';
 import type { UpstreamError } from './errors.ts';
-import { type Fault, faultOf, INBAND_ERROR } from './fault.ts';
+import { faultOf, INBAND_ERROR, type StandinFault } from './fault.ts';
 import type { CallEnd } from './stats.ts';
 import type { Step } from './stream.ts';
 
@@ -24,7 +24,7 @@ export interface StandinExchange {
   readonly exit: () => void;
 }
 
-export const pause = (ms: number, { gone }: StandinExchange): Promise<void> =>
+export const pauseFor = (ms: number, { gone }: StandinExchange): Promise<void> =>
   setTimeout(ms, undefined, { signal: gone }) as Promise<void>;
 
 /** Sends nothing until the caller is gone. */
@@ -87,7 +87,7 @@ export async function sendStream(
     }
     if (block !== '') await write(exchange, block, behaviour);
     block = '';
-    if (typeof step === 'number') await pause(step, exchange);
+    if (typeof step === 'number') await pauseFor(step, exchange);
     else if (typeof step === 'object') {
       broken = true;
       if (await breakOff(exchange, step.fault)) return;
@@ -104,7 +104,7 @@ export async function sendStream(
 }
 
 /** True: nothing more may be sent. */
-async function breakOff(exchange: StandinExchange, fault: Fault): Promise<boolean> {
+async function breakOff(exchange: StandinExchange, fault: StandinFault): Promise<boolean> {
   if (fault === 'inband-error' || fault === 'garbage') return false;
   if (fault === 'stall') await stall(exchange);
   else {

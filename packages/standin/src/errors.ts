@@ -13,7 +13,7 @@ const STATUS_TYPES: Readonly<Record<number, string>> = {
 };
 
 /** An error in vLLM's form. */
-export const upstreamError = (status: number, message: string): UpstreamError => ({
+export const vllmError = (status: number, message: string): UpstreamError => ({
   status,
   body: { error: { message, type: STATUS_TYPES[status] ?? 'APIError', param: null, code: status } },
 });
@@ -32,7 +32,7 @@ const contextMessage = ({ contextTokens, promptTokens, maxTokens }: ContextNeed)
  * behaviour.
  */
 export const CONTEXT_ERRORS: Readonly<Record<string, (need: ContextNeed) => UpstreamError>> = {
-  context: (need) => upstreamError(400, contextMessage(need)),
+  context: (need) => vllmError(400, contextMessage(need)),
   'context-flat': (need) => ({
     status: 400,
     body: { object: 'error', message: contextMessage(need), type: 'BadRequestError', param: null, code: 400 },

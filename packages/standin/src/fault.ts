@@ -2,9 +2,10 @@ import type { Behaviour } from './behaviour.ts';
 
 /** The ways in which an answer can break off. */
 export const FAULTS = ['stall', 'die', 'exit', 'inband-error', 'garbage'] as const;
-export type Fault = (typeof FAULTS)[number];
+export type StandinFault = (typeof FAULTS)[number];
 
-export const faultOf = (behaviour: Behaviour): Fault | undefined => FAULTS.find((fault) => behaviour[fault]);
+export const faultOf = (behaviour: Behaviour): StandinFault | undefined =>
+  FAULTS.find((fault) => behaviour[fault]);
 
 /** After how many tokens the answer breaks off. Default: half of them. */
 export const faultAfter = (behaviour: Behaviour, tokens: number): number =>

@@ -1,5 +1,5 @@
 import { type Behaviour, parseDirectives } from './behaviour.ts';
-import { CONTEXT_ERRORS, type UpstreamError, upstreamError } from './errors.ts';
+import { CONTEXT_ERRORS, type UpstreamError, vllmError } from './errors.ts';
 import { type SeenImage, seeImage } from './images.ts';
 import { ANSWER_START_TOKENS, countTokens, imageTokens, MESSAGE_TOKENS } from './tokens.ts';
 
@@ -31,11 +31,11 @@ export type Read =
 
 const refused = (status: number, message: string): Read => ({
   ok: false,
-  error: upstreamError(status, message),
+  error: vllmError(status, message),
 });
 
 /** Reads a parsed body. It checks only what it uses, unlike a gateway. */
-export function readRequest(body: unknown, model: StandinModel, defaults: Behaviour): Read {
+export function parseRequest(body: unknown, model: StandinModel, defaults: Behaviour): Read {
   if (!isMembers(body) || !Array.isArray(body.messages) || body.messages.length === 0)
     return refused(400, 'messages must be a list with at least one message');
   const name = body.model;

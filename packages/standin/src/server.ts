@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Behaviour, parseDirectives } from './behaviour.ts';
-import { complete } from './complete.ts';
+import { answerCompletion } from './complete.ts';
 import { type StandinExchange, sendError } from './deliver.ts';
-import { upstreamError } from './errors.ts';
+import { vllmError } from './errors.ts';
 import type { StandinModel } from './request.ts';
 import { type Stats, StatsKeeper } from './stats.ts';
 
@@ -118,9 +118,9 @@ class StandinServer {
   };
 
   #refusal({ headers }: IncomingMessage) {
-    if (!this.#ready) return upstreamError(503, 'starting');
+    if (!this.#ready) return vllmError(503, 'starting');
     if (this.#authorization !== undefined && headers.authorization !== this.#authorization)
-      return upstreamError(401, 'Unauthorized');
+      return vllmError(401, 'Unauthorized');
     return undefined;
   }
 
@@ -130,10 +130,10 @@ class StandinServer {
     const exchange: StandinExchange = { response, gone: gone.signal, end, exit: this.exit };
     response.once('close', () => gone.abort());
     try {
-      await complete(incoming, exchange, this.#model, this.#behaviour, this.stats);
+      await answerCompletion(incoming, exchange, this.#model, this.#behaviour, this.stats);
     } catch (error) {
       if (gone.signal.aborted || incoming.destroyed || response.headersSent) response.destroy();
-      else sendError(exchange, upstreamError(500, String(error)));
+      else sendError(exchange, vllmError(500, String(error)));
     } finally {
       end('aborted');
     }

@@ -1,10 +1,10 @@
 import type { Answer } from './answer.ts';
-import { type Fault, faultAfter, faultOf, INBAND_ERROR } from './fault.ts';
+import { faultAfter, faultOf, INBAND_ERROR, type StandinFault } from './fault.ts';
 import type { StandinRequest } from './request.ts';
 import { usageOf } from './usage.ts';
 
 /** An event's data, milliseconds to wait, or how the stream breaks off. */
-export type Step = string | number | { readonly fault: Fault };
+export type Step = string | number | { readonly fault: StandinFault };
 
 const GARBAGE = '{"id": "chatcmpl-';
 
@@ -61,7 +61,7 @@ export function* streamSteps(
  * Breaks off. Only `[DONE]` follows an error event. After garbage the stream continues. Every other
  * fault ends it.
  */
-function* breakOff(fault: Fault): Generator<Step> {
+function* breakOff(fault: StandinFault): Generator<Step> {
   if (fault === 'garbage') yield GARBAGE;
   if (fault === 'inband-error') yield JSON.stringify(INBAND_ERROR);
   yield { fault };

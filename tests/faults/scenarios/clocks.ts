@@ -12,7 +12,7 @@ import { pause, type Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import { fiveOrgs } from './kills.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const LIBRARIES = ['x86_64', 'aarch64'].map(
   (machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`,
@@ -55,7 +55,7 @@ export const clocks: Scenario = {
     for (const name of CLOCKS) set(name, 0);
     const env = Object.fromEntries(CLOCKS.map((name) => [name, envOf(name)]));
     try {
-      return await within({ env }, (world) => jumping(world, random, size === 'short' ? 4 : 60, set));
+      return await underAttack({ env }, (world) => jumping(world, random, size === 'short' ? 4 : 60, set));
     } finally {
       rmSync(dir, { recursive: true, force: true });
     }

@@ -12,7 +12,7 @@ import { makeOrg } from '../world/orgs.ts';
 import { pause, type Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import type { Outcome, Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const DISK = '48m';
 /** Longer than a lease. */
@@ -83,7 +83,7 @@ async function fullUnder(random: Random, appendfsync: 'everysec' | 'always', las
   const open = () => startRedis({ server, dir: join(disk.path, 'data'), port, appendfsync });
   let redis: RunningRedis = await open();
   try {
-    return await within({ redisUrl: redis.url }, async (world) => {
+    return await underAttack({ redisUrl: redis.url }, async (world) => {
       const org = await makeOrg(world, { keys: [{}, {}], models: ['tide'] });
       const attack = new FullDisk(world, random, org, appendfsync);
       const streams = attack.streams(lastsMs);

@@ -9,7 +9,7 @@ import { CONTEXT_TOKENS, makeKey, makeOrg, revoke } from '../world/orgs.ts';
 import { pause, type Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const WINDOW_MS = 60_000;
 /** The longest time between an admission and the model's record of its call. */
@@ -31,7 +31,7 @@ export const emptied: Scenario = {
   laws: '1, 3, 4',
   unit: 'times',
   run: (random, size) =>
-    within({ env: { gateway: { TRUSTED_PROXIES: '1' } } }, async (world) => {
+    underAttack({ env: { gateway: { TRUSTED_PROXIES: '1' } } }, async (world) => {
       const org = await makeOrg(world, { atOnce: 12, keys: [{ atOnce: 4 }, { atOnce: 4 }, { rpm: 60 }] });
       await makeOrg(world, { requestsPerMinute: 150, keys: [{}, {}] });
       await makeOrg(world, { requestsPerMonth: 400, atOnce: 6, keys: [{}, {}] });

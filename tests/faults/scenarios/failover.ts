@@ -5,7 +5,7 @@ import { pause } from '../world/random.ts';
 import { RedisPair, SentinelPair } from '../world/redis-servers.ts';
 import { fiveOrgs } from './kills.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const LONG_FAILOVERS = 10;
 
@@ -21,7 +21,7 @@ const failoverOf = <P extends { readonly url: string; stop(): Promise<void> }>(
   async run(random, size) {
     const pair = await how.start();
     try {
-      return await within({ redisUrl: pair.url }, async (world) => {
+      return await underAttack({ redisUrl: pair.url }, async (world) => {
         await fiveOrgs(world, 4);
         const load = new Load(world, random, { clients: 24, hangUps: 0.1, restMs: 150 });
         const failovers = size === 'short' ? 1 : LONG_FAILOVERS;

@@ -4,7 +4,7 @@ import { Load } from '../load/load.ts';
 import { pause } from '../world/random.ts';
 import { fiveOrgs } from './kills.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const LONG_HANG_UPS = 10_000;
 /** A slow machine makes fewer. */
@@ -18,7 +18,7 @@ export const hangUps: Scenario = {
   laws: '1, 2, 3',
   unit: 'hang-ups',
   run: (random, size) =>
-    within({}, async (world) => {
+    underAttack({}, async (world) => {
       await fiveOrgs(world, 4);
       const endMs = Date.now() + (size === 'short' ? SHORT_MS : LONG_MS);
       const load = new Load(world, random, { clients: 32, hangUps: 0.9, longestMs: 600 });

@@ -6,7 +6,7 @@ import type { OrgWish } from '../world/org.ts';
 import { CONTEXT_TOKENS, makeOrg } from '../world/orgs.ts';
 import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const SHORT_KEYS = 4;
 const LONG_KEYS = 10;
@@ -34,7 +34,7 @@ export const killsOf = (id: string, name: string, victims: readonly Victim[]): S
   laws: '1, 2, 3',
   unit: 'kills',
   run: (random, size) =>
-    within({}, async (world) => {
+    underAttack({}, async (world) => {
       const short = size === 'short';
       await fiveOrgs(world, short ? SHORT_KEYS : LONG_KEYS);
       const startedMs = Date.now();

@@ -8,7 +8,7 @@ import { startStores } from '../world/stores.ts';
 import type { World } from '../world/world.ts';
 import { fiveOrgs } from './kills.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const LONG_KILLS = 20;
 const WRITES = 'INSERT INTO request';
@@ -38,7 +38,7 @@ export const meteringBetween: Scenario = {
     };
     const options = { databaseUrl: stores.postgres.url, redisUrl: stores.redis.url, env };
     try {
-      return await within(options, async (world) => {
+      return await underAttack(options, async (world) => {
         await fiveOrgs(world, 4);
         const load = new Load(world, random, { clients: 16, hangUps: 0.1, restMs: 150 });
         const between = new Between(world, random, postgres, redis);

@@ -9,7 +9,7 @@ import { makeKey, makeOrg } from '../world/orgs.ts';
 import { pause, type Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 /**
  * The time from the stack's start to midnight: enough to create organizations and to start the
@@ -35,7 +35,7 @@ export const midnight: Scenario = {
     const now = new Date();
     const midnightMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
     const clockOffsetMs = midnightMs - Date.now() - AHEAD_MS;
-    return within({ clockOffsetMs, env: { gateway: { TRUSTED_PROXIES: '1' } } }, (world) =>
+    return underAttack({ clockOffsetMs, env: { gateway: { TRUSTED_PROXIES: '1' } } }, (world) =>
       new Midnight(world, random, midnightMs).run(),
     );
   },

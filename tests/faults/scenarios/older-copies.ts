@@ -8,7 +8,7 @@ import type { Random } from '../world/random.ts';
 import { startStores } from '../world/stores.ts';
 import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const QUOTA = 60;
 const [YESTERDAY, TODAY, BETWEEN] = [20, 25, 4] as const;
@@ -34,7 +34,7 @@ export const olderCopies: Scenario = {
       env: { gateway: { TRUSTED_PROXIES: '1' } },
     };
     try {
-      return await within(options, async (world) => {
+      return await underAttack(options, async (world) => {
         const violations: string[] = [];
         const must = (holds: boolean, what: string) => {
           if (!holds) violations.push(what);

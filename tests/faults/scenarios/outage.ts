@@ -26,7 +26,7 @@ export interface OutageOptions {
 }
 
 /** One outage, as clients see it. */
-export class Outage {
+export class InducedOutage {
   readonly seen: Seen[] = [];
   readonly violations: string[] = [];
   readonly figures: Record<string, string | number> = {};

@@ -8,9 +8,9 @@ import { makeKey, makeOrg } from '../world/orgs.ts';
 import { pause, type Random } from '../world/random.ts';
 import { type Stores, startStores } from '../world/stores.ts';
 import type { World } from '../world/world.ts';
-import { Outage } from './outage.ts';
+import { InducedOutage } from './outage.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 interface Target {
   readonly id: string;
@@ -103,7 +103,7 @@ export const outages: readonly Scenario[] = TARGETS.map((target) => ({
     const options = { databaseUrl: stores.postgres.url, redisUrl: stores.redis.url, env };
     const lastsMs = size === 'short' ? 6_000 : 60_000;
     try {
-      return await within(options, (world) =>
+      return await underAttack(options, (world) =>
         outageOf(target, { world, stores, collector, random, lastsMs }),
       );
     } finally {
@@ -136,7 +136,7 @@ async function outageOf(target: Target, { world, stores, collector, random, last
   seen.push(...(await warmUp(world, random)));
   const memory = new Memory(world.stack, collector);
   await memory.markBefore();
-  const outage = new Outage({ name: target.name, world, random, lastsMs, unseen });
+  const outage = new InducedOutage({ name: target.name, world, random, lastsMs, unseen });
   const { needed, endsLeases = false } = target;
   const down = async () => {
     if (needed) world.reapingSinceMs = Number.POSITIVE_INFINITY;

@@ -4,7 +4,7 @@ import { Load } from '../load/load.ts';
 import { pause } from '../world/random.ts';
 import { fiveOrgs } from './kills.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 /** Longer than a lease, so that the gateway's lease is reaped. */
 const PAUSE_MS = 20_000;
@@ -23,7 +23,7 @@ export const pausedGateway: Scenario = {
   laws: '1, 2, 3',
   unit: 'pauses',
   run: (random, size) =>
-    within({}, async (world) => {
+    underAttack({}, async (world) => {
       await fiveOrgs(world, 4);
       const load = new Load(world, random, { clients: 32, hangUps: 0.1, restMs: 150, longestMs: LONGEST_MS });
       const pauses = size === 'short' ? 1 : 8;

@@ -8,7 +8,7 @@ import type { Random } from '../world/random.ts';
 import { pause } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const LONG_ROUNDS = 15;
 /** A slow machine makes fewer rounds. */
@@ -34,7 +34,7 @@ export const plans: Scenario = {
   laws: '1, 4, 7',
   unit: 'changes',
   run: (random, size) =>
-    within({}, async (world) => {
+    underAttack({}, async (world) => {
       const others = await makeOrg(world, { keys: [{}, {}] });
       const load = new Load(world, random, { clients: 6, hangUps: 0.1, orgs: [others] });
       const changes = new Changes(world, random);

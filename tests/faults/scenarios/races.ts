@@ -6,7 +6,7 @@ import { CONTEXT_TOKENS, makeOrg } from '../world/orgs.ts';
 import { Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const LONG_RACES = 50;
 /** A slow machine runs fewer races. */
@@ -28,7 +28,7 @@ const racing = (
   ...scenario,
   unit: 'races',
   run: ({ seed }, size) =>
-    within({}, async (world) => {
+    underAttack({}, async (world) => {
       const most = size === 'short' ? 2 : LONG_RACES;
       const endMs = Date.now() + LONG_MS;
       let races = 0;

@@ -8,7 +8,7 @@ import { makeKey, makeOrg, revoke } from '../world/orgs.ts';
 import { pause, type Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
-import { within } from './within.ts';
+import { underAttack } from './under-attack.ts';
 
 const CLIENTS = 6;
 /** Requests after the revocation, for each key. */
@@ -25,7 +25,7 @@ export const revocation: Scenario = {
   laws: '4',
   unit: 'requests after it',
   run: (random, size) =>
-    within({ env: { gateway: { TRUSTED_PROXIES: '1' } } }, async (world) => {
+    underAttack({ env: { gateway: { TRUSTED_PROXIES: '1' } } }, async (world) => {
       const others = await makeOrg(world, { keys: [{}, {}] });
       const org = await makeOrg(world, { keys: [], models: ['tide'] });
       const load = new Load(world, random, { clients: 4, hangUps: 0.1, orgs: [others] });

@@ -8,7 +8,7 @@ import { must, OPERATOR, type Reachable } from '../../support/control.ts';
 import { COMPLETIONS, call, open, readAnswer } from '../../support/http.ts';
 import { ask, post } from '../../support/org.ts';
 import { postgresOf, redisOf } from '../content/places.ts';
-import { newTenant, SHARED_MODEL, type Tenant } from './tenants.ts';
+import { newTestOrg, SHARED_MODEL, type TestOrg } from './test-orgs.ts';
 
 const STANDIN = join(import.meta.dirname, '../../../packages/standin/dist/main.js');
 /** Keeps the request in flight after its first token. */
@@ -19,11 +19,11 @@ export interface Leaving {
   readonly control: Control;
   readonly db: Db;
   /** An organization that stays. */
-  readonly other: Tenant;
+  readonly other: TestOrg;
 }
 
 /** Publishes a command and wakes it with a request. Resolves to its process id. */
-async function wokenCommand(world: Leaving, { slug: org, key }: Tenant, name: string): Promise<number> {
+async function wokenCommand(world: Leaving, { slug: org, key }: TestOrg, name: string): Promise<number> {
   const command = `exec '${process.execPath}' '${STANDIN}' --port $PORT --name ${name}`;
   const model = { org, name, kind: 'text', mode: 'wake_on_request', contextTokens: 1_000, command } as const;
   const { id } = must(await world.control.publishModel(OPERATOR, { ...model, healthPath: '/health' }));
@@ -44,12 +44,12 @@ function isAlive(pid: number): boolean {
 }
 
 /** What only rows and keys of this organization have. Accounts of its members stay. */
-async function ownTraces(db: Db, tenant: Tenant): Promise<string[]> {
-  const { mark, id, slug, key, narrowKey, ownModel } = tenant;
+async function ownTraces(db: Db, org: TestOrg): Promise<string[]> {
+  const { mark, id, slug, key, narrowKey, ownModel } = org;
   const models = await db.model.findMany({ where: { orgId: id }, select: { id: true } });
   expect(models.length).toBeGreaterThan(1);
   return [
-    ...[id, id.slice('org_'.length), slug, `Tenant ${mark}`, key.id, narrowKey.id, ownModel],
+    ...[id, id.slice('org_'.length), slug, `Org ${mark}`, key.id, narrowKey.id, ownModel],
     ...models.map((model) => model.id),
   ];
 }
@@ -68,7 +68,7 @@ export function describeLeaving(world: () => Leaving): void {
     it('is refused by every gateway from then on, ends its requests and models, and leaves nothing in any table or key', async () => {
       const { stack, control, other } = world();
       const { gateway, gateways } = stack.info;
-      const gone = await newTenant(control, gateway);
+      const gone = await newTestOrg(control, gateway);
       try {
         const pid = await wokenCommand(world(), gone, `command-${gone.mark}`);
         const body = ask(SHARED_MODEL, STALLS, { stream: true });
@@ -93,7 +93,7 @@ export function describeLeaving(world: () => Leaving): void {
           );
         const untouched = await tablesOfOther();
 
-        const confirm = `Tenant ${gone.mark}`;
+        const confirm = `Org ${gone.mark}`;
         const deleted = must(await control.deleteOrg(OPERATOR, { org: gone.slug, confirm }));
         expect(deleted).toEqual({ id: gone.id, runnerTold: true, usageDeleted: true });
 

@@ -1,17 +1,7 @@
+import { SCREENS } from '../../support/screens.ts';
+
 /** An organization's pages in the console. */
-export const SCREENS = [
-  'start',
-  'keys',
-  'api',
-  'usage',
-  'requests',
-  'try',
-  'plan',
-  'members',
-  'audit',
-  'usage/csv',
-  'audit/export',
-];
+export const ORG_PAGES = [...SCREENS, 'usage/csv', 'audit/export'];
 
 export interface Visitor {
   readonly site: string;

@@ -11,7 +11,7 @@ import { isException } from './exceptions.ts';
 import { problemsOfStream } from './stream.ts';
 
 /** A request to a gateway, and its answer. */
-export interface Exchange {
+export interface RecordedExchange {
   readonly method: string;
   /** The target in the request line. */
   readonly target: string;
@@ -39,7 +39,7 @@ const PAST_VALIDATION = [
 const REFUSED_FOR_SHAPE = ['invalid_json', 'invalid_request', 'unsupported_parameter'];
 
 /** How an exchange differs from docs/openapi.yaml. Empty: not at all. */
-export function problemsOf(exchange: Exchange): string[] {
+export function problemsOf(exchange: RecordedExchange): string[] {
   const { method, status } = exchange;
   const path = exchange.target.replace(/\?.*$/s, '');
   const rule = ruleOf(method, path, status);
@@ -69,7 +69,7 @@ export function problemsOf(exchange: Exchange): string[] {
   ];
 }
 
-function problemsOfHeaders(rule: AnswerRule, { headers }: Exchange): string[] {
+function problemsOfHeaders(rule: AnswerRule, { headers }: RecordedExchange): string[] {
   const problems: string[] = [];
   for (const [name, header] of Object.entries(rule.headers)) {
     const value = headers[name];
@@ -90,7 +90,7 @@ interface Refusal {
   readonly type: string;
 }
 
-function problemsOfError({ code, type }: Refusal, { status, headers }: Exchange): string[] {
+function problemsOfError({ code, type }: Refusal, { status, headers }: RecordedExchange): string[] {
   const rule = description.components['x-errors'][code];
   if (!rule) return [`code ${code} is not described`];
   const is = { status, type, retryAfter: 'retry-after' in headers, shouldRetry: headers['x-should-retry'] };
@@ -113,7 +113,7 @@ interface SentRequest {
   json(): unknown;
 }
 
-function readRequest({ sent }: Exchange): SentRequest | null {
+function readRequest({ sent }: RecordedExchange): SentRequest | null {
   if (sent === undefined) return null;
   const text = typeof sent === 'string' ? sent : decode(sent);
   const json = () => (text === null ? undefined : parseJson(text.replace(/^\ufeff/, '')));

@@ -1,5 +1,5 @@
 import { afterAll, afterEach } from '@jest/globals';
-import { type Exchange, problemsOf } from './exchange.ts';
+import { problemsOf, type RecordedExchange } from './exchange.ts';
 
 /*
  * Checks everything that a file's tests exchange with its gateways against docs/openapi.yaml: what
@@ -7,7 +7,7 @@ import { type Exchange, problemsOf } from './exchange.ts';
  * `wire`. A test with any difference fails.
  */
 
-type Beginning = Omit<Exchange, 'body' | 'over'>;
+type Beginning = Omit<RecordedExchange, 'body' | 'over'>;
 
 /** An answer that is being received. */
 export interface Recording {

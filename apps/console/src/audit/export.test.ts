@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AuditPage, AuditView } from '@tidegate/control';
 import { exported, FORMATS, type Format } from './export.ts';
-import { cursorOf, filterOf, given, queryOf } from './filter.ts';
+import { auditFilterOf, auditInputOf, auditQueryOf, cursorOf } from './filter.ts';
 
 const event = (id: string, details: AuditView['details'] = {}): AuditView => ({
   id,
@@ -92,11 +92,11 @@ describe('an export of the audit trail', () => {
 describe('the filter of the audit trail', () => {
   it('is what its query says, without fields that are empty', () => {
     const filter = { actor: 'ada@example.com', action: 'key', from: '2026-11-01', to: '' };
-    const query = queryOf(filter, { before: 'evt_1' });
+    const query = auditQueryOf(filter, { before: 'evt_1' });
     expect(query).toBe('?actor=ada%40example.com&action=key&from=2026-11-01&before=evt_1');
-    expect(filterOf(Object.fromEntries(new URLSearchParams(query)))).toEqual(filter);
-    expect(given(filterOf({ actor: ['a', 'b'], to: ' ' }))).toEqual({});
-    expect(queryOf(filterOf({}))).toBe('');
+    expect(auditFilterOf(Object.fromEntries(new URLSearchParams(query)))).toEqual(filter);
+    expect(auditInputOf(auditFilterOf({ actor: ['a', 'b'], to: ' ' }))).toEqual({});
+    expect(auditQueryOf(auditFilterOf({}))).toBe('');
     expect(cursorOf({ before: 'evt_1', actor: 'ada' })).toEqual({ before: 'evt_1' });
     expect(cursorOf({ before: '' })).toEqual({});
   });

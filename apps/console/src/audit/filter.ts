@@ -12,16 +12,16 @@ export interface AuditFilter {
 
 const FIELDS = ['actor', 'action', 'from', 'to'] as const;
 
-/** Reads the query that `queryOf` writes. */
-export const filterOf = (query: Query): AuditFilter => readTexts(FIELDS, query);
+/** Reads the query that `auditQueryOf` writes. */
+export const auditFilterOf = (query: Query): AuditFilter => readTexts(FIELDS, query);
 
 /** The fields that are set: the input of `listAudit`. */
-export const given = (filter: AuditFilter): Partial<AuditFilter> => givenTexts(filter);
+export const auditInputOf = (filter: AuditFilter): Partial<AuditFilter> => givenTexts(filter);
 
 /** Where a page begins. Empty: with the newest event. */
 export const cursorOf = (query: Query): { readonly before?: string } =>
   givenTexts(readTexts(['before'], query));
 
 /** `?actor=…&before=…`, or an empty string. */
-export const queryOf = (filter: AuditFilter, more: Readonly<Record<string, string>> = {}): string =>
+export const auditQueryOf = (filter: AuditFilter, more: Readonly<Record<string, string>> = {}): string =>
   writeQuery({ ...filter, ...more });

@@ -1,6 +1,6 @@
 import { Link } from '../ui/link.tsx';
 import { PlainInput, PlainSelect } from '../ui/plain.tsx';
-import { type AuditFilter, queryOf } from './filter.ts';
+import { type AuditFilter, auditQueryOf } from './filter.ts';
 
 const NOUNS = [
   ['', 'All actions'],
@@ -14,7 +14,7 @@ const NOUNS = [
 ] as const;
 
 /** A plain form: it works before any script has loaded, and its query can be kept as a link. */
-export function Filters({ path, filter }: { path: string; filter: AuditFilter }) {
+export function AuditFilters({ path, filter }: { path: string; filter: AuditFilter }) {
   const known = NOUNS.some(([noun]) => noun === filter.action);
   return (
     <form method="get" className="mb-6 flex flex-wrap items-end gap-3" aria-label="Filter">
@@ -38,7 +38,7 @@ export function Filters({ path, filter }: { path: string; filter: AuditFilter })
       <button type="submit" className="button button--secondary">
         Filter
       </button>
-      {queryOf(filter) === '' ? null : (
+      {auditQueryOf(filter) === '' ? null : (
         <Link href={path} className="button button--ghost">
           Show all
         </Link>

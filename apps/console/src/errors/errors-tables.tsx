@@ -1,5 +1,5 @@
 import type { ErrorsView } from '@tidegate/control';
-import { queryOf, type RequestChoice } from '../requests/filter.ts';
+import { type RequestChoice, requestQueryOf } from '../requests/filter.ts';
 import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
@@ -15,7 +15,7 @@ interface TablesProps {
 
 /** The requests that a count consists of. */
 const linkTo = ({ path, errors }: TablesProps, filter: Partial<RequestChoice>): string =>
-  `${path}${queryOf({ outcome: 'errors', from: errors.from.slice(0, 'YYYY-MM-DDTHH:MM'.length), ...filter })}`;
+  `${path}${requestQueryOf({ outcome: 'errors', from: errors.from.slice(0, 'YYYY-MM-DDTHH:MM'.length), ...filter })}`;
 
 /** Each code with what it means and what to do. */
 export function ErrorCodesTable({ path, errors }: TablesProps) {

@@ -4,7 +4,7 @@ import { Button } from '@heroui/react';
 import type { KeyDetail, UsageCounts, UsageDayView } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
 import { type ReactNode, useState } from 'react';
-import { queryOf } from '../requests/filter.ts';
+import { requestQueryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
 import { Link } from '../ui/link.tsx';
 import { compact, duration, share, whole } from '../ui/numbers.ts';
@@ -69,12 +69,12 @@ export function KeyScreen(props: KeyScreenProps) {
           title="Requests per day"
           lead={
             <>
-              <Link href={`/o/${org}/requests${queryOf({ key: key.id })}`} className="inline-link">
+              <Link href={`/o/${org}/requests${requestQueryOf({ key: key.id })}`} className="inline-link">
                 Last requests
               </Link>
               {' · '}
               <Link
-                href={`/o/${org}/requests${queryOf({ key: key.id, outcome: 'errors' })}`}
+                href={`/o/${org}/requests${requestQueryOf({ key: key.id, outcome: 'errors' })}`}
                 className="inline-link"
               >
                 Last errors

@@ -10,12 +10,12 @@ import { ShowMore } from '../ui/show-more.tsx';
 import { KeysTable } from './keys-table.tsx';
 import {
   arrange,
-  IN_ADDRESS,
+  KEYS_IN_ADDRESS,
   type KeyTableRow,
   type StateFilter,
   sortOf,
   sortText,
-  stateOf,
+  stateFilterOf,
 } from './rows.ts';
 
 interface KeysListProps {
@@ -32,8 +32,8 @@ interface KeysListProps {
 /** The keys that match the filters. Whoever filters or sorts gets all of them. */
 export function KeysList({ org, mayChange, keys, total, count }: KeysListProps) {
   const rows = useAllRows({ sent: keys.length, total });
-  const [texts, set] = useAddressTexts(IN_ADDRESS, rows.fetching);
-  const [text, state, sort] = [texts.find, stateOf(texts.state), sortOf(texts.sort)];
+  const [texts, set] = useAddressTexts(KEYS_IN_ADDRESS, rows.fetching);
+  const [text, state, sort] = [texts.find, stateFilterOf(texts.state), sortOf(texts.sort)];
   const found = arrange(keys, { text, state, sort });
   /** How many rows there are besides those that are found and were sent. */
   const unsent = text === '' && state === 'all' ? total - keys.length : 0;

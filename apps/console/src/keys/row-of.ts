@@ -2,7 +2,7 @@ import { type KeyView, limitsText, mayCallText } from '@tidegate/control';
 import { shortMayCall } from './may-call.ts';
 import type { KeyTableRow } from './rows.ts';
 
-export const rowOf = (key: KeyView): KeyTableRow => ({
+export const keyRowOf = (key: KeyView): KeyTableRow => ({
   id: key.id,
   name: key.name,
   prefix: key.prefix,

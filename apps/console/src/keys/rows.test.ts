@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { arrange, type KeyTableRow, sortOf, sortText, stateOf } from './rows.ts';
+import { arrange, type KeyTableRow, sortOf, sortText, stateFilterOf } from './rows.ts';
 
 const row = (name: string, part: Partial<KeyTableRow> = {}): KeyTableRow => ({
   id: name,
@@ -49,6 +49,10 @@ describe('the list of keys', () => {
   it('has its order and its state in the address, and takes nothing else from it', () => {
     for (const text of ['name', '-lastUsed', '']) expect(sortText(sortOf(text))).toBe(text);
     expect(sortOf('-nothing')).toBeNull();
-    expect([stateOf('Revoked'), stateOf('revoked'), stateOf('')]).toEqual(['Revoked', 'all', 'all']);
+    expect([stateFilterOf('Revoked'), stateFilterOf('revoked'), stateFilterOf('')]).toEqual([
+      'Revoked',
+      'all',
+      'all',
+    ]);
   });
 });

@@ -31,10 +31,10 @@ const STATES: readonly KeyView['state'][] = ['Active', 'Expired', 'Revoked'];
 const COLUMNS: readonly SortColumn[] = ['name', 'state', 'mayCall', 'limits', 'lastUsed', 'expires'];
 
 /** The list's texts in the page's address. */
-export const IN_ADDRESS = ['find', 'state', 'sort'] as const;
+export const KEYS_IN_ADDRESS = ['find', 'state', 'sort'] as const;
 
 /** Reads the state and the order of an address. `-name` is by name, descending. */
-export const stateOf = (text: string): StateFilter => STATES.find((state) => state === text) ?? 'all';
+export const stateFilterOf = (text: string): StateFilter => STATES.find((state) => state === text) ?? 'all';
 
 export function sortOf(text: string): Sort | null {
   const descending = text.startsWith('-');

@@ -14,7 +14,7 @@ export const isUncheckable = (refusal: ControlRefusal | null): boolean =>
   refusal?.field === undefined && (refusal?.code === 'unavailable' || refusal?.code === 'limit_reached');
 
 /** What a check found, as sentences. */
-export const sentencesOf = ({ told }: ModelCheck): string => told.map(({ text }) => text).join(' ');
+export const textOfCheck = ({ told }: ModelCheck): string => told.map(({ text }) => text).join(' ');
 
 /** What a check of servers found. Screen readers are told of it. */
 export function CheckResult({ check, anyway }: CheckResultProps) {

@@ -9,7 +9,7 @@ import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { changeModel, checkChange } from './actions.ts';
 import { changesOf } from './changes.ts';
-import { CheckResult, isUncheckable, sentencesOf } from './check-result.tsx';
+import { CheckResult, isUncheckable, textOfCheck } from './check-result.tsx';
 
 const FIELDS = [
   ...['urls', 'contextTokens', 'upstreamModel', 'upstreamKey', 'healthPath'],
@@ -42,7 +42,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
     if (found && !found.ok) return setDoubt(found);
     const changed = await act(() => changeModel(input));
     if (!changed) return;
-    if (changed.runnerTold) toast.success(`The model is changed.${found ? ` ${sentencesOf(found)}` : ''}`);
+    if (changed.runnerTold) toast.success(`The model is changed.${found ? ` ${textOfCheck(found)}` : ''}`);
     else toast.warning('The change is kept. It takes effect when the runner is back.');
     onClose();
   };

@@ -4,7 +4,7 @@ import { Button } from '@heroui/react';
 import type { ModelDetail, UsageDayView, UsageView } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
 import { useState } from 'react';
-import { queryOf } from '../requests/filter.ts';
+import { requestQueryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
 import { Link } from '../ui/link.tsx';
 import { duration, seconds, share, spread, whole } from '../ui/numbers.ts';
@@ -61,12 +61,12 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
           title="Requests per day"
           lead={
             <>
-              <Link href={`/o/${org}/requests${queryOf({ model: model.id })}`} className="inline-link">
+              <Link href={`/o/${org}/requests${requestQueryOf({ model: model.id })}`} className="inline-link">
                 Last requests
               </Link>
               {' · '}
               <Link
-                href={`/o/${org}/requests${queryOf({ model: model.id, outcome: 'errors' })}`}
+                href={`/o/${org}/requests${requestQueryOf({ model: model.id, outcome: 'errors' })}`}
                 className="inline-link"
               >
                 Last errors

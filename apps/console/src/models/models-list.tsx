@@ -6,7 +6,7 @@ import { FilterInput } from '../ui/filter-input.tsx';
 import { ShowMore } from '../ui/show-more.tsx';
 import { conditionName } from './condition.tsx';
 import { ModelsTable } from './models-table.tsx';
-import { FILTERED_FROM, IN_ADDRESS, type ModelTableRow, matching } from './rows.ts';
+import { FILTERED_FROM, MODELS_IN_ADDRESS, type ModelTableRow, matching } from './rows.ts';
 
 const CONDITIONS = ['failed', 'running', 'starting', 'asleep', 'stopped'] as const;
 
@@ -23,7 +23,7 @@ export interface ModelsListProps {
 /** The models with their conditions, and a filter if they are many. */
 export function ModelsList({ org, mayChange, models, total, conditions }: ModelsListProps) {
   const rows = useAllRows({ sent: models.length, total });
-  const [texts, set] = useAddressTexts(IN_ADDRESS, rows.fetching);
+  const [texts, set] = useAddressTexts(MODELS_IN_ADDRESS, rows.fetching);
   const text = texts.find;
   const condition = CONDITIONS.find((one) => one === texts.condition) ?? 'all';
   const found = matching(models, { text, condition });

@@ -67,7 +67,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
                 <InFlight count={model.inFlight} />
               </td>
               <td data-label="Mode">
-                <Mode {...model} />
+                <ModeText {...model} />
               </td>
               <td data-label="Published">
                 <Time iso={model.publishedAt} />
@@ -90,7 +90,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   );
 }
 
-export function Mode({ mode, sleepAfterS }: Pick<ModelView, 'mode' | 'sleepAfterS'>) {
+export function ModeText({ mode, sleepAfterS }: Pick<ModelView, 'mode' | 'sleepAfterS'>) {
   if (mode === 'always_on') return 'Always on';
   return (
     <>

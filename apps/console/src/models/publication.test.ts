@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { checkOf, connectionOf, filledIn, inputOf, NOTHING_YET } from './publication.ts';
+import { checkOf, connectionOf, filledIn, NOTHING_YET, publicationInputOf } from './publication.ts';
 
 const SERVED = { name: 'qwen', upstreamModel: '/m/qwen.gguf', kind: 'vision', contextTokens: 4_096 } as const;
 
@@ -7,7 +7,7 @@ describe('the publishing form', () => {
   it('sends what is typed, without empty fields and blanks', () => {
     const typed = { ...NOTHING_YET, name: ' a ', urls: 'http://x, http://y\nhttp://z ', upstreamKey: ' k ' };
     const urls = ['http://x', 'http://y', 'http://z'];
-    expect(inputOf('o', typed)).toEqual({
+    expect(publicationInputOf('o', typed)).toEqual({
       org: 'o',
       name: 'a',
       kind: 'text',
@@ -18,7 +18,7 @@ describe('the publishing form', () => {
     });
     expect(connectionOf('o', typed)).toEqual({ org: 'o', urls, upstreamKey: 'k' });
     expect(checkOf('o', typed)).toMatchObject({ urls, name: 'a', contextTokens: 8_192 });
-    expect(inputOf('o', { ...typed, contextTokens: '' }).contextTokens).toBeNaN();
+    expect(publicationInputOf('o', { ...typed, contextTokens: '' }).contextTokens).toBeNaN();
   });
 
   it('is filled in from what a server reports, but keeps a name that was typed', () => {

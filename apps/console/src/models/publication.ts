@@ -22,7 +22,7 @@ export const NOTHING_YET: Publication = {
 const urlsOf = (text: string): string[] => text.split(/[\s,]+/).filter((url) => url !== '');
 
 /** What is to be published. Empty fields are left out. */
-export function inputOf(org: string, typed: Publication): PublishModelInput {
+export function publicationInputOf(org: string, typed: Publication): PublishModelInput {
   const [upstreamModel, upstreamKey] = [typed.upstreamModel.trim(), typed.upstreamKey.trim()];
   return {
     org,
@@ -38,13 +38,13 @@ export function inputOf(org: string, typed: Publication): PublishModelInput {
 
 /** What a test of the connection asks: only what the servers can do, not how it fits the form. */
 export function connectionOf(org: string, typed: Publication): CheckModelInput {
-  const { urls = [], upstreamKey } = inputOf(org, typed);
+  const { urls = [], upstreamKey } = publicationInputOf(org, typed);
   return { org, urls, ...(upstreamKey ? { upstreamKey } : {}) };
 }
 
 /** What is checked before publishing. */
 export function checkOf(org: string, typed: Publication): CheckModelInput {
-  const { name, contextTokens, upstreamModel } = inputOf(org, typed);
+  const { name, contextTokens, upstreamModel } = publicationInputOf(org, typed);
   return { ...connectionOf(org, typed), name, contextTokens, ...(upstreamModel ? { upstreamModel } : {}) };
 }
 

@@ -8,8 +8,15 @@ import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { checkModel, publishModel } from './actions.ts';
-import { CheckResult, isUncheckable, sentencesOf } from './check-result.tsx';
-import { checkOf, connectionOf, filledIn, inputOf, NOTHING_YET, type Publication } from './publication.ts';
+import { CheckResult, isUncheckable, textOfCheck } from './check-result.tsx';
+import {
+  checkOf,
+  connectionOf,
+  filledIn,
+  NOTHING_YET,
+  type Publication,
+  publicationInputOf,
+} from './publication.ts';
 
 const FIELDS = ['name', 'kind', 'contextTokens', 'urls', 'upstreamModel', 'upstreamKey'];
 
@@ -47,9 +54,9 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
     const found = overruled ? undefined : await publishing.act(() => checkModel(checkOf(org, typed)));
     if (!overruled && !found) return;
     if (found && !found.ok) return setChecked({ found, before: true });
-    const published = await publishing.act(() => publishModel(inputOf(org, typed)));
+    const published = await publishing.act(() => publishModel(publicationInputOf(org, typed)));
     if (!published) return;
-    const reached = found ? ` ${sentencesOf(found)}` : '';
+    const reached = found ? ` ${textOfCheck(found)}` : '';
     if (published.runnerTold) toast.success(`“${published.name}” is published.${reached}`);
     else
       toast.warning(

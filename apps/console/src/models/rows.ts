@@ -37,7 +37,7 @@ export const modelRow = (model: ListedModelView, severalPools: boolean): ModelTa
 });
 
 /** The list's texts in the page's address. */
-export const IN_ADDRESS = ['find', 'condition'] as const;
+export const MODELS_IN_ADDRESS = ['find', 'condition'] as const;
 
 /** Fewer can be looked through without a filter. */
 export const FILTERED_FROM = 12;

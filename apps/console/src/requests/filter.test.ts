@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { filterOf, inputOf, queryOf } from './filter.ts';
+import { requestFilterOf, requestInputOf, requestQueryOf } from './filter.ts';
 
 it('what a link says of a filter is read back, and nothing else', () => {
   const filter = {
@@ -10,9 +10,13 @@ it('what a link says of a filter is read back, and nothing else', () => {
     to: '',
     id: '',
   };
-  const query = Object.fromEntries(new URLSearchParams(queryOf(filter, { before: '1-a' })));
-  expect(filterOf(query)).toEqual(filter);
+  const query = Object.fromEntries(new URLSearchParams(requestQueryOf(filter, { before: '1-a' })));
+  expect(requestFilterOf(query)).toEqual(filter);
   expect(query.before).toBe('1-a');
-  expect(queryOf(filterOf({ key: ['a', 'b'], other: 'x' }))).toBe('');
-  expect(inputOf(filter)).toEqual({ keyId: 'key_1', outcome: 'upstream_error', from: '2026-11-22T10:00' });
+  expect(requestQueryOf(requestFilterOf({ key: ['a', 'b'], other: 'x' }))).toBe('');
+  expect(requestInputOf(filter)).toEqual({
+    keyId: 'key_1',
+    outcome: 'upstream_error',
+    from: '2026-11-22T10:00',
+  });
 });

@@ -16,15 +16,15 @@ export interface RequestChoice {
 
 const FIELDS = ['key', 'model', 'outcome', 'from', 'to', 'id'] as const;
 
-/** Reads the query that `queryOf` writes. */
-export const filterOf = (query: Query): RequestChoice => readTexts(FIELDS, query);
+/** Reads the query that `requestQueryOf` writes. */
+export const requestFilterOf = (query: Query): RequestChoice => readTexts(FIELDS, query);
 
 /** The fields that are set: the input of `listRequests`. */
-export const inputOf = ({ key, model, outcome, from, to }: RequestChoice) =>
+export const requestInputOf = ({ key, model, outcome, from, to }: RequestChoice) =>
   givenTexts({ keyId: key, modelId: model, outcome, from, to });
 
 /** `?key=…&before=…`, or an empty string. */
-export const queryOf = (
+export const requestQueryOf = (
   filter: Partial<RequestChoice>,
   more: Readonly<Record<string, string>> = {},
 ): string => writeQuery({ ...filter, ...more });

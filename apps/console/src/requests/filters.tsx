@@ -1,7 +1,7 @@
 import { Link } from '../ui/link.tsx';
 import { PlainInput } from '../ui/plain.tsx';
 import type { Choices, Named } from './choices.ts';
-import { queryOf, type RequestChoice } from './filter.ts';
+import { type RequestChoice, requestQueryOf } from './filter.ts';
 import { Pick } from './pick.tsx';
 
 interface FiltersProps {
@@ -15,8 +15,8 @@ interface FiltersProps {
 }
 
 /** Plain forms: they work before any script has loaded, and their query can be kept as a link. */
-export function Filters({ org, path, filter, keys, models, codes }: FiltersProps) {
-  const isFiltered = queryOf(filter) !== '';
+export function RequestFilters({ org, path, filter, keys, models, codes }: FiltersProps) {
+  const isFiltered = requestQueryOf(filter) !== '';
   return (
     <div className="mb-6 flex flex-wrap items-end gap-3">
       <form method="get" action={path} className="contents" aria-label="Filter">

@@ -3,7 +3,7 @@ import { services } from '../server/services.ts';
 import { read, type UserActor } from '../session/current.ts';
 import type { Query } from '../ui/query.ts';
 import { ENDS } from './ends.ts';
-import { filterOf, inputOf, type RequestChoice } from './filter.ts';
+import { type RequestChoice, requestFilterOf, requestInputOf } from './filter.ts';
 
 interface FoundRequests {
   readonly page: RequestPage;
@@ -25,7 +25,7 @@ export interface ShownRequests extends FoundRequests {
 
 export async function loadRequests(actor: UserActor, org: string, query: Query): Promise<ShownRequests> {
   const { control } = services();
-  const filter = filterOf(query);
+  const filter = requestFilterOf(query);
   const [found, keys, models] = await Promise.all([
     filter.id ? findRequest(actor, org, filter.id) : listRequests(actor, org, filter, query.before),
     control.listKeys(actor, { org }),
@@ -52,7 +52,7 @@ async function listRequests(
 ): Promise<FoundRequests> {
   const listed = await services().control.listRequests(actor, {
     org,
-    ...inputOf(filter),
+    ...requestInputOf(filter),
     ...(typeof before === 'string' && before !== '' ? { before } : {}),
   });
   const reason = reasonOf(listed);

@@ -4,7 +4,7 @@ import { Link } from '../ui/link.tsx';
 import { duration, whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { Moment } from '../ui/time.tsx';
-import { queryOf } from './filter.ts';
+import { requestQueryOf } from './filter.ts';
 
 interface RequestsTableProps {
   readonly org: string;
@@ -96,7 +96,10 @@ function Row({ at, request }: { at: string; request: RequestView }) {
       </td>
       <td data-label="Request id" className="wide align-top">
         <span className="flex items-start gap-1">
-          <Link href={`${at}/requests${queryOf({ id: request.id })}`} className="text-muted quiet-link">
+          <Link
+            href={`${at}/requests${requestQueryOf({ id: request.id })}`}
+            className="text-muted quiet-link"
+          >
             <code className="font-mono text-[0.6875rem] break-all">{request.id}</code>
           </Link>
           <CopyIcon text={request.id} label={`Copy ${request.id}`} />

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AttentionView } from '@tidegate/control';
-import { sentencesOf } from './attention.ts';
+import { attentionIn } from './attention.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12);
 const QUIET: AttentionView = {
@@ -32,6 +32,6 @@ describe('attention', () => {
     ],
     [{ month: { ...QUIET.month, requests: 79 } }, {}],
   ])('is called to %j by %j', (view, sentences) =>
-    expect(sentencesOf({ ...QUIET, ...view }, NOW_MS)).toEqual(sentences),
+    expect(attentionIn({ ...QUIET, ...view }, NOW_MS)).toEqual(sentences),
   );
 });

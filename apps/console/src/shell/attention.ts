@@ -13,10 +13,10 @@ const FAILING_SHARE = 0.1;
 export async function attentionOf(actor: Actor, org: string): Promise<Attention> {
   const { control, now } = services();
   const shown = await control.showAttention(actor, { org });
-  return shown.ok ? sentencesOf(shown.value, now()) : {};
+  return shown.ok ? attentionIn(shown.value, now()) : {};
 }
 
-export function sentencesOf(view: AttentionView, nowMs: number): Attention {
+export function attentionIn(view: AttentionView, nowMs: number): Attention {
   const found = {
     api: failed(view.failedModels),
     requests: failing(view),

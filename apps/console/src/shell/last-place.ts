@@ -8,7 +8,7 @@ export const LAST_PLACE_COOKIE = 'tidegate-last';
 export const placeOf = (pathname: string): string | null =>
   /^\/o\/([a-z0-9-]+\/[a-z]+)(\/|$)/.exec(pathname)?.[1] ?? null;
 
-export interface InOrg {
+export interface OrgOfUser {
   readonly slug: string;
   readonly role: Role;
 }
@@ -17,7 +17,7 @@ export interface InOrg {
  * The path of the organization and the screen that were open last. Null: unknown, or the user no
  * longer has them. Another user of the same browser may have left it.
  */
-export function lastPath(place: string | undefined, memberships: readonly InOrg[]): string | null {
+export function lastPath(place: string | undefined, memberships: readonly OrgOfUser[]): string | null {
   const [slug, screen] = (place ?? '').split('/');
   const org = memberships.find((each) => each.slug === slug);
   const known = org && screensFor(org.role).find(({ path }) => path === screen);
@@ -25,5 +25,5 @@ export function lastPath(place: string | undefined, memberships: readonly InOrg[
 }
 
 /** The path of the same screen in another organization, or of its keys if it is closed there. */
-export const sameScreenIn = (org: InOrg, pathname: string): string =>
+export const sameScreenIn = (org: OrgOfUser, pathname: string): string =>
   lastPath(`${org.slug}/${placeOf(pathname)?.split('/')[1]}`, [org]) ?? `/o/${org.slug}/keys`;

@@ -7,10 +7,10 @@ import { signOut } from '../session/actions.ts';
 import { setTheme, storedTheme, type Theme } from '../ui/theme.ts';
 import type { Attention } from './attention.ts';
 import { AttentionDot } from './attention-dot.tsx';
-import { type InOrg, sameScreenIn } from './last-place.ts';
+import { type OrgOfUser, sameScreenIn } from './last-place.ts';
 import type { Screen } from './screens.ts';
 
-export interface OrgOption extends InOrg {
+export interface OrgOption extends OrgOfUser {
   readonly name: string;
   readonly plan: string;
 }

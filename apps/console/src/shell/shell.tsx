@@ -6,7 +6,6 @@ import { type ReactNode, useEffect } from 'react';
 import { Link } from '../ui/link.tsx';
 import { Mark } from '../ui/mark.tsx';
 import { Whole } from '../ui/whole.tsx';
-import { Activity } from './activity.tsx';
 import type { Attention } from './attention.ts';
 import { AttentionDot } from './attention-dot.tsx';
 import { placeOf } from './last-place.ts';
@@ -14,6 +13,7 @@ import { MoreScreens, OrgMenu, type OrgOption, UserMenu } from './menus.tsx';
 import { Palette } from './palette.tsx';
 import { rememberPlace } from './remember-place.ts';
 import { type Screen, screensFor } from './screens.ts';
+import { SessionKeeper } from './session-keeper.tsx';
 
 /** On a narrow screen, so many have a place beside the one that opens the others. */
 const NARROW = 4;
@@ -39,7 +39,7 @@ export function Shell({ org, orgs, user, attention = {}, children }: ShellProps)
       >
         Skip to content
       </a>
-      <Activity />
+      <SessionKeeper />
       <aside className="sticky top-0 z-30 flex flex-col border-border bg-(--sidebar) max-lg:border-b lg:h-dvh lg:border-r">
         <div className="grid h-13 grid-cols-[auto_minmax(0,1fr)_2.25rem_2.5rem] items-center gap-3 px-4 pt-3 lg:block lg:h-auto lg:px-3 lg:pt-4">
           <Link

@@ -1,8 +1,9 @@
 'use client';
 
 import { Button } from '@heroui/react';
+import { IMAGE_TYPES } from '@tidegate/contracts/image-types';
 import { type ChangeEvent, useRef } from 'react';
-import { IMAGE_TYPES, MAX_IMAGES } from './images.ts';
+import { MAX_IMAGES } from './images.ts';
 import type { ImagePart } from './request.ts';
 
 interface AttachmentsProps {

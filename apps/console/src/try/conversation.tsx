@@ -2,7 +2,7 @@
 
 import { Button, Spinner } from '@heroui/react';
 import { useEffect, useRef } from 'react';
-import { queryOf } from '../requests/filter.ts';
+import { requestQueryOf } from '../requests/filter.ts';
 import { signInPath } from '../session/next-path.ts';
 import { SIGNED_OUT } from '../session/words.ts';
 import { Link } from '../ui/link.tsx';
@@ -76,7 +76,10 @@ export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
         </p>
       ) : null}
       {chat.requestId && chat.state === 'idle' ? (
-        <Link href={`/o/${org}/requests${queryOf({ id: chat.requestId })}`} className="text-xs inline-link">
+        <Link
+          href={`/o/${org}/requests${requestQueryOf({ id: chat.requestId })}`}
+          className="text-xs inline-link"
+        >
           This request in the list
         </Link>
       ) : null}

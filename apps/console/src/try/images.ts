@@ -1,7 +1,7 @@
+import { LIMITS } from '@tidegate/limits';
 import type { ImagePart } from './request.ts';
 
-export const MAX_IMAGES = 4;
-export const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'];
+export const MAX_IMAGES = LIMITS.maxImages;
 
 export interface ReadImages {
   readonly images: readonly Omit<ImagePart, 'id'>[];

@@ -1,8 +1,9 @@
 'use client';
 
 import { toast } from '@heroui/react';
+import { IMAGE_TYPES } from '@tidegate/contracts/image-types';
 import { type SyntheticEvent, useState } from 'react';
-import { IMAGE_TYPES, MAX_IMAGES, readImages, withImages } from './images.ts';
+import { MAX_IMAGES, readImages, withImages } from './images.ts';
 import type { ImagePart } from './request.ts';
 
 interface AttachedImages {
@@ -27,7 +28,7 @@ export function useAttachments(mayAdd: boolean): AttachedImages {
     for (const name of unreadable) toast.danger(`“${name}” could not be read.`);
   };
   const take: AttachedImages['take'] = (event, data) => {
-    const files = [...(data?.files ?? [])].filter(({ type }) => IMAGE_TYPES.includes(type));
+    const files = [...(data?.files ?? [])].filter(({ type }) => IMAGE_TYPES.some((known) => known === type));
     if (!mayAdd || files.length === 0) return;
     event.preventDefault();
     void add(files);

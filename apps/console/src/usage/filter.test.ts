@@ -1,15 +1,15 @@
 import { expect, it } from '@jest/globals';
-import { choiceOf, fileNameOf, PERIODS, periodOf, queryOf, stepQueryOf } from './filter.ts';
+import { choiceOf, fileNameOf, PERIODS, periodOf, stepQueryOf, usageQueryOf } from './filter.ts';
 
 const [DAY, WEEK, MONTH] = PERIODS;
 const CHOICE = { keyId: 'key_1', modelId: 'mdl_1' };
 const read = (query: string) => Object.fromEntries(new URLSearchParams(query));
 
 it('what a link says of the usage is read back; the last 30 days are shown unless it says otherwise', () => {
-  const query = read(queryOf(CHOICE, WEEK));
+  const query = read(usageQueryOf(CHOICE, WEEK));
   expect([choiceOf(query), periodOf(query)]).toEqual([CHOICE, WEEK]);
-  expect(periodOf(read(queryOf(CHOICE, DAY)))).toBe(DAY);
-  expect(queryOf({ keyId: '', modelId: '' }, MONTH)).toBe('');
+  expect(periodOf(read(usageQueryOf(CHOICE, DAY)))).toBe(DAY);
+  expect(usageQueryOf({ keyId: '', modelId: '' }, MONTH)).toBe('');
   for (const period of [undefined, '', '1d', ['7d', '7d']]) expect(periodOf({ period })).toBe(MONTH);
 });
 

@@ -24,14 +24,14 @@ export const DEFAULT_PERIOD = PERIODS[2];
 export const periodOf = ({ period }: Query): UsagePeriod =>
   PERIODS.find(({ id }) => id === period) ?? DEFAULT_PERIOD;
 
-/** Reads the query that `queryOf` writes. */
+/** Reads the query that `usageQueryOf` writes. */
 export const choiceOf = ({ key, model }: Query): UsageChoice => ({
   keyId: typeof key === 'string' ? key : '',
   modelId: typeof model === 'string' ? model : '',
 });
 
 /** `?key=…&model=…&period=…`, or an empty string. */
-export function queryOf({ keyId, modelId }: UsageChoice, period: UsagePeriod = DEFAULT_PERIOD): string {
+export function usageQueryOf({ keyId, modelId }: UsageChoice, period: UsagePeriod = DEFAULT_PERIOD): string {
   const query = new URLSearchParams({
     ...namedIn({ keyId, modelId }),
     ...(period.id === DEFAULT_PERIOD.id ? {} : { period: period.id }),

@@ -1,7 +1,7 @@
 import { usePathname, useRouter } from 'next/navigation';
 import { Choice } from '../ui/field.tsx';
 import { Link } from '../ui/link.tsx';
-import { PERIODS, queryOf, type UsageChoice, type UsagePeriod } from './filter.ts';
+import { PERIODS, type UsageChoice, type UsagePeriod, usageQueryOf } from './filter.ts';
 import type { Options } from './options.ts';
 import { useOptions } from './use-options.ts';
 
@@ -13,13 +13,13 @@ interface FiltersProps extends UsageChoice {
 }
 
 /** What to show usage of, and for how long. The address has it, so it can be kept as a link. */
-export function Filters({ org, options: chosen, period, keyId, modelId }: FiltersProps) {
+export function UsageFilters({ org, options: chosen, period, keyId, modelId }: FiltersProps) {
   const router = useRouter();
   const pathname = usePathname();
   const { options, fetchOptions } = useOptions(org, period, { keyId, modelId }, chosen);
   const show = (choice: UsageChoice) => {
     if (choice.keyId === keyId && choice.modelId === modelId) return;
-    router.replace(`${pathname}${queryOf(choice, period)}`, { scroll: false });
+    router.replace(`${pathname}${usageQueryOf(choice, period)}`, { scroll: false });
   };
   return (
     <div className="flex flex-wrap gap-3">
@@ -45,7 +45,7 @@ export function Filters({ org, options: chosen, period, keyId, modelId }: Filter
         {PERIODS.map((each) => (
           <Link
             key={each.id}
-            href={`${pathname}${queryOf({ keyId, modelId }, each)}`}
+            href={`${pathname}${usageQueryOf({ keyId, modelId }, each)}`}
             replace
             scroll={false}
             aria-current={each.id === period.id ? 'true' : undefined}

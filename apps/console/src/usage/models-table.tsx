@@ -41,7 +41,7 @@ interface ModelsTableProps {
   readonly hrefOf: (choice: UsageChoice) => string;
 }
 
-export function ModelsTable({ models, isOfKey, hrefOf }: ModelsTableProps) {
+export function ModelUsageTable({ models, isOfKey, hrefOf }: ModelsTableProps) {
   const columns = isOfKey ? COLUMNS : [...COLUMNS, ...TIMES];
   const [shown, setShown] = useState(PAGE);
   if (models.length === 0)

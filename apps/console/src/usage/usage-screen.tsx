@@ -4,9 +4,9 @@ import type { UsageView } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
 import { Link } from '../ui/link.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
-import { DEFAULT_PERIOD, queryOf, stepQueryOf, type UsageChoice, type UsagePeriod } from './filter.ts';
-import { Filters } from './filters.tsx';
-import { ModelsTable } from './models-table.tsx';
+import { DEFAULT_PERIOD, stepQueryOf, type UsageChoice, type UsagePeriod, usageQueryOf } from './filter.ts';
+import { UsageFilters } from './filters.tsx';
+import { ModelUsageTable } from './models-table.tsx';
 import { MonthPanel } from './month-panel.tsx';
 import type { Options } from './options.ts';
 import { QuotaBanners } from './quota-banners.tsx';
@@ -40,7 +40,7 @@ export function UsageScreen(props: UsageScreenProps) {
   const router = useRouter();
   const total = Math.min(usage.rowCount, maxRows);
   const isHours = usage.hours.length > 0;
-  const hrefOf = (choice: UsageChoice) => `/o/${org}/usage${queryOf(choice, period)}`;
+  const hrefOf = (choice: UsageChoice) => `/o/${org}/usage${usageQueryOf(choice, period)}`;
   return (
     <>
       <PageHeader
@@ -48,7 +48,7 @@ export function UsageScreen(props: UsageScreenProps) {
         lead={`The last ${period.name} (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not.`}
         actions={
           <a
-            href={`/o/${org}/usage/csv${queryOf({ keyId, modelId }, period)}`}
+            href={`/o/${org}/usage/csv${usageQueryOf({ keyId, modelId }, period)}`}
             download
             className="button button--secondary gap-2"
           >
@@ -65,7 +65,7 @@ export function UsageScreen(props: UsageScreenProps) {
           </Link>
           , or send fewer requests until then.
         </QuotaBanners>
-        <Filters {...props} />
+        <UsageFilters {...props} />
         <Totals totals={usage.totals} />
         <Panel title={isHours ? 'Requests per hour' : 'Requests per day'}>
           {usage.totals.requests === 0 ? (
@@ -86,7 +86,7 @@ export function UsageScreen(props: UsageScreenProps) {
         <Panel title="By model" lead={keyId ? TIMES_OF_KEY : TIMES}>
           {/* Room for the first models, so that what is below stays in place when they arrive. */}
           <div className="min-h-56">
-            <ModelsTable models={usage.models} isOfKey={keyId !== ''} hrefOf={hrefOf} />
+            <ModelUsageTable models={usage.models} isOfKey={keyId !== ''} hrefOf={hrefOf} />
           </div>
         </Panel>
         <Panel

@@ -2,7 +2,7 @@ import type { AuditPage, AuditView } from '@tidegate/control';
 import type { Command } from 'commander';
 import { CommandError, type Context, OPERATOR } from '../context.ts';
 import { type Column, table, time } from '../output/table.ts';
-import { given, type Org, operation, whole } from './verb.ts';
+import { given, type Org, operation, toWhole } from './verb.ts';
 
 const columns: Column<AuditView>[] = [
   { title: 'Time', cell: (event) => time(event.at, '') },
@@ -25,7 +25,7 @@ interface ListFlags extends Org {
   readonly limit?: number;
 }
 
-export function addAudit(program: Command, context: Context): void {
+export function addAuditCommand(program: Command, context: Context): void {
   const noun = program.command('audit').description('who did what');
   operation(noun, context, {
     name: 'list',
@@ -40,7 +40,7 @@ export function addAudit(program: Command, context: Context): void {
       { flags: '--from <day>', help: 'from this UTC day: YYYY-MM-DD' },
       { flags: '--to <day>', help: 'to the end of this UTC day' },
       { flags: '--before <next>', help: 'the next page: the `next` of this one' },
-      { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: whole },
+      { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: toWhole },
     ],
     run: (control, { installation, org, actor, action, from, to, before, limit }: ListFlags) => {
       const filter = given({ actor, action, from, to, before, limit });

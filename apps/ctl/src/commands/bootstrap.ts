@@ -3,7 +3,7 @@ import { PLAN_LIMITS } from '@tidegate/limits';
 import type { Command } from 'commander';
 import { type BootstrapSettings, readBootstrapSettings } from '../bootstrap-input.ts';
 import { CommandError, type Context, OPERATOR, show } from '../context.ts';
-import { flagsOf, secretOf } from './secret.ts';
+import { flagsOf, secretGiven } from './secret.ts';
 import { given } from './verb.ts';
 
 /** Its JSON. */
@@ -29,7 +29,7 @@ interface Flags {
 }
 
 /** What an empty installation needs. It may run at every start: it repeats nothing. */
-export function addBootstrap(program: Command, context: Context): void {
+export function addBootstrapCommand(program: Command, context: Context): void {
   const command = program
     .command('bootstrap')
     .description('make plans, the first organization and its owner; once there is one, only plans')
@@ -39,7 +39,7 @@ export function addBootstrap(program: Command, context: Context): void {
   if (stdin) command.option(stdin.flags, `${password.help}: ${stdin.help}; otherwise BOOTSTRAP_PASSWORD`);
   command.action(async ({ file, passwordStdin, json = false }: Flags) => {
     const { password: fromEnv, ...wanted } = readBootstrapSettings(file, context.env());
-    const secret = (await secretOf(context, password, undefined, passwordStdin)) ?? fromEnv;
+    const secret = (await secretGiven(context, password, undefined, passwordStdin)) ?? fromEnv;
     await show(context, { json, human }, (control) => bootstrap(control, wanted, secret));
   });
 }

@@ -9,8 +9,8 @@ import {
 } from '@tidegate/control';
 import type { Command } from 'commander';
 import { CommandError, type Context, OPERATOR, print } from '../context.ts';
-import { type Column, count, table } from '../output/table.ts';
-import { given, list, verb, whole } from './verb.ts';
+import { type Column, countText, table } from '../output/table.ts';
+import { given, list, toWhole, verb } from './verb.ts';
 
 /** A model that was found. With `--publish`, also whether it was published. */
 interface Row extends FoundModel {
@@ -38,7 +38,7 @@ const flags = [
   {
     flags: '--ports <ports>',
     help: `of 127.0.0.1, comma-separated (default ${USUAL_PORTS.join(',')})`,
-    parse: (text: string) => list(text).map(whole),
+    parse: (text: string) => list(text).map(toWhole),
   },
 ];
 
@@ -49,14 +49,17 @@ const columns: Column<Line>[] = [
   { title: 'Model', cell: (line) => line.upstreamModel },
   { title: 'Name', cell: (line) => line.name },
   { title: 'Kind', cell: (line) => line.kind },
-  { title: 'Context', cell: (line) => count(line.contextTokens) + (line.contextAssumed ? ' (assumed)' : '') },
+  {
+    title: 'Context',
+    cell: (line) => countText(line.contextTokens) + (line.contextAssumed ? ' (assumed)' : ''),
+  },
 ];
 const outcome: Column<Line> = {
   title: 'Published',
   cell: ({ published, reason }) => (published ? 'yes' : `no: ${reason}`),
 };
 
-export function addDiscover(noun: Command, context: Context): void {
+export function addDiscoverCommand(noun: Command, context: Context): void {
   verb<DiscoverFlags>(
     noun,
     'discover',

@@ -3,15 +3,15 @@ import type { Command } from 'commander';
 import { CommandError, type Context, print, redisUrlOf } from '../context.ts';
 import { reportText } from '../doctor/report.ts';
 import { failureOf } from '../failure.ts';
-import { whole } from './verb.ts';
+import { toWhole } from './verb.ts';
 
 const DEFAULT_DAYS = 2;
 
-export function addDoctor(program: Command, context: Context): void {
+export function addDoctorCommand(program: Command, context: Context): void {
   program
     .command('doctor')
     .description('look at services, secrets, models and state, and say what to do')
-    .option('--days <n>', `days to compare with their requests (default ${DEFAULT_DAYS})`, whole)
+    .option('--days <n>', `days to compare with their requests (default ${DEFAULT_DAYS})`, toWhole)
     .option('--json', 'print one JSON document and nothing else')
     .action(async ({ days = DEFAULT_DAYS, json = false }: { days?: number; json?: boolean }) => {
       if (!(days >= 1 && days <= KEPT_DAYS.requests))

@@ -2,7 +2,7 @@ import type { CreatedKey, KeyView, MayCall } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
-import { given, list, type Org, operation, verb, whole } from './verb.ts';
+import { given, list, type Org, operation, toWhole, verb } from './verb.ts';
 
 interface Texts {
   readonly mayCallText: (mayCall: MayCall) => string;
@@ -54,8 +54,8 @@ interface CreateFlags {
 const createFlags = [
   { flags: '--name <name>', help: 'labels the key in lists and usage, 1 to 80 characters', required: true },
   { flags: '--models <a,b>', help: 'models it may call (default: all, later ones too)', parse: list },
-  { flags: '--rpm <n>', help: 'requests per minute, 1 to 6,000 (default 60)', parse: whole },
-  { flags: '--at-once <n>', help: 'requests at once, 1 to 256 (default 4)', parse: whole },
+  { flags: '--rpm <n>', help: 'requests per minute, 1 to 6,000 (default 60)', parse: toWhole },
+  { flags: '--at-once <n>', help: 'requests at once, 1 to 256 (default 4)', parse: toWhole },
   { flags: '--expires-on <YYYY-MM-DD>', help: 'last day (UTC) on which it works (default: never expires)' },
 ];
 
@@ -64,7 +64,7 @@ interface OneKey extends Org {
   readonly id: string;
 }
 
-export function addKey(program: Command, context: Context): void {
+export function addKeyCommand(program: Command, context: Context): void {
   const noun = program.command('key').description('API keys');
   verb<CreateFlags>(noun, 'create', 'create a key; its value is shown once', createFlags, async (options) => {
     const { org, json, name, models, expiresOn } = options;

@@ -2,7 +2,7 @@ import type { AccountView, AddedMember, MemberView, Role } from '@tidegate/contr
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table, time } from '../output/table.ts';
-import { flagsOf, secretOf } from './secret.ts';
+import { flagsOf, secretGiven } from './secret.ts';
 import { given, type Org, operation, verb } from './verb.ts';
 
 const columns: Column<MemberView>[] = [
@@ -43,7 +43,7 @@ const password = { name: 'password', prompt: 'New password' };
 const ofNewAccount = { ...password, help: 'of the new account (default: generated and shown once)' };
 const ofAccount = { ...password, help: 'the new one (default: generated and shown once)' };
 
-export function addMember(program: Command, context: Context): void {
+export function addMemberCommand(program: Command, context: Context): void {
   const noun = program.command('member').description('who belongs to an organization');
   verb<WithRole & Password>(
     noun,
@@ -51,7 +51,7 @@ export function addMember(program: Command, context: Context): void {
     'add someone; a new e-mail gets an account',
     [email, role, ...flagsOf(ofNewAccount)],
     async ({ org, json, ...who }) => {
-      const password = await secretOf(context, ofNewAccount, who.password, who.passwordStdin);
+      const password = await secretGiven(context, ofNewAccount, who.password, who.passwordStdin);
       await show(context, { json, human: added, warning: hadAccount }, (control) =>
         control.addMember(OPERATOR, { email: who.email, role: who.role, ...given({ org, password }) }),
       );
@@ -106,7 +106,7 @@ function addAccountVerbs(noun: Command, context: Context): void {
     'replace a lost password and end all sessions, in every organization',
     [account, ...flagsOf(ofAccount)],
     async ({ json, email, ...who }) => {
-      const password = await secretOf(context, ofAccount, who.password, who.passwordStdin);
+      const password = await secretGiven(context, ofAccount, who.password, who.passwordStdin);
       const input = { email, ...given({ password }) };
       await show(context, { json, human: passwordSet }, (control) => control.setPassword(OPERATOR, input));
     },

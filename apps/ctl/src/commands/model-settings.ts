@@ -9,8 +9,8 @@ import type {
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { one } from './model-text.ts';
-import { flagsOf, secretOf } from './secret.ts';
-import { given, list, verb, whole, yesNo } from './verb.ts';
+import { flagsOf, secretGiven } from './secret.ts';
+import { given, list, toWhole, verb, yesNo } from './verb.ts';
 
 const warning = (model: ModelChange): string | undefined =>
   model.runnerTold
@@ -48,7 +48,7 @@ const publishFlags = [
   nameFlag,
   { flags: '--kind <kind>', help: 'text or vision', required: true },
   { flags: '--mode <mode>', help: 'always_on or wake_on_request', required: true },
-  { flags: '--context <tokens>', help: 'the context length that it serves', required: true, parse: whole },
+  { flags: '--context <tokens>', help: 'the context length that it serves', required: true, parse: toWhole },
   { flags: '--url <urls>', help: 'servers that someone else runs, comma-separated', parse: list },
   { flags: '--command <command>', help: 'the command that starts it; $PORT is replaced' },
   {
@@ -62,7 +62,7 @@ const publishFlags = [
   {
     flags: '--replicas <count>',
     help: 'what a workload is scaled to when it starts (default 1)',
-    parse: whole,
+    parse: toWhole,
   },
   {
     flags: '--health-path <path>',
@@ -71,16 +71,16 @@ const publishFlags = [
   {
     flags: '--start-timeout <seconds>',
     help: 'time for a command or a workload to become ready (default 600)',
-    parse: whole,
+    parse: toWhole,
   },
   { flags: '--upstream-model <name>', help: 'its name on the server' },
   ...flagsOf(upstreamKeyFlag),
-  { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: whole },
+  { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: toWhole },
   { flags: '--pool <pool>', help: 'the pool of runners that it belongs to (default local)' },
   {
     flags: '--cost <n>',
     help: "what it takes of its pool's capacity while it runs (default 0)",
-    parse: whole,
+    parse: toWhole,
   },
   { flags: '--pinned <true|false>', help: 'never put it to sleep to make room', parse: yesNo },
 ];
@@ -171,9 +171,14 @@ const changeInput = (
   }),
 });
 
-export function addPublish(noun: Command, context: Context): void {
+export function addPublishCommand(noun: Command, context: Context): void {
   verb<PublishFlags>(noun, 'publish', 'publish a model', publishFlags, async ({ org, json, ...flags }) => {
-    const upstreamKey = await secretOf(context, upstreamKeyFlag, flags.upstreamKey, flags.upstreamKeyStdin);
+    const upstreamKey = await secretGiven(
+      context,
+      upstreamKeyFlag,
+      flags.upstreamKey,
+      flags.upstreamKeyStdin,
+    );
     const input = publishInput(org, flags, upstreamKey);
     await show(context, { json, human: one, warning }, async (control) => {
       tellFound(context, await checkPublished(control, input));
@@ -182,14 +187,14 @@ export function addPublish(noun: Command, context: Context): void {
   });
 }
 
-export function addSet(noun: Command, context: Context): void {
+export function addSetCommand(noun: Command, context: Context): void {
   const help = 'change settings of a published model; what is not given stays, and "" takes a setting away';
   verb<ChangeFlags>(noun, 'set', help, changeFlags, async ({ org, json, ...flags }) => {
     // An empty one, which takes the key away, is no secret.
     const upstreamKey =
       flags.upstreamKey === '' && !flags.upstreamKeyStdin
         ? ''
-        : await secretOf(context, upstreamKeyFlag, flags.upstreamKey, flags.upstreamKeyStdin);
+        : await secretGiven(context, upstreamKeyFlag, flags.upstreamKey, flags.upstreamKeyStdin);
     const input = changeInput(org, flags, upstreamKey);
     await show(context, { json, human: one, warning }, async (control) => {
       tellFound(context, await control.checkChange(OPERATOR, input));

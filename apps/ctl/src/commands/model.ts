@@ -1,9 +1,9 @@
 import type { Control, DeletedModelView, ModelNow, Result } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR } from '../context.ts';
-import { addDiscover } from './discover.ts';
+import { addDiscoverCommand } from './discover.ts';
 import { detailText } from './model-detail.ts';
-import { addPublish, addSet, nameFlag } from './model-settings.ts';
+import { addPublishCommand, addSetCommand, nameFlag } from './model-settings.ts';
 import { listed, one } from './model-text.ts';
 import { given, type Org, operation } from './verb.ts';
 
@@ -37,11 +37,11 @@ function stopped({ cutOff, ...model }: StoppedModel): string {
 const answers = (count: number): string =>
   count === 1 ? '1 answer in progress ends as an error' : `${count} answers in progress end as errors`;
 
-export function addModel(program: Command, context: Context): void {
+export function addModelCommand(program: Command, context: Context): void {
   const noun = program.command('model').description('published models');
-  addPublish(noun, context);
-  addSet(noun, context);
-  addDiscover(noun, context);
+  addPublishCommand(noun, context);
+  addSetCommand(noun, context);
+  addDiscoverCommand(noun, context);
   operation(noun, context, {
     name: 'list',
     help: 'list the published models',

@@ -24,7 +24,7 @@ async function listed(control: Control, { org }: Org): Promise<Result<OrgView[]>
   return { ok: true, value };
 }
 
-export function addOrg(program: Command, context: Context): void {
+export function addOrgCommand(program: Command, context: Context): void {
   const noun = program.command('org').description('organizations');
   operation(noun, context, {
     name: 'create',

@@ -3,7 +3,7 @@ import { eachPlanLimit, PLAN_LIMITS, type PlanLimitName } from '@tidegate/limits
 import type { Command } from 'commander';
 import { type Context, OPERATOR } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
-import { given, operation, whole, yesNo } from './verb.ts';
+import { given, operation, toWhole, yesNo } from './verb.ts';
 
 const limits = Object.entries(PLAN_LIMITS).map(([name, limit]) => ({
   name: name as PlanLimitName,
@@ -27,7 +27,7 @@ interface SetFlags {
 
 const setFlags = [
   { flags: '--name <name>', help: 'the plan; a new one needs all limits', required: true },
-  ...limits.map(({ flag, help }) => ({ flags: `--${flag} <n>`, help, parse: whole })),
+  ...limits.map(({ flag, help }) => ({ flags: `--${flag} <n>`, help, parse: toWhole })),
   { flags: '--images <true|false>', help: 'whether images may be sent', parse: yesNo },
   {
     flags: '--offered <true|false>',
@@ -49,7 +49,7 @@ const planOf = ({ name, images, offered, ...numbers }: SetFlags): SetPlanInput =
   }),
 });
 
-export function addPlan(program: Command, context: Context): void {
+export function addPlanCommand(program: Command, context: Context): void {
   const noun = program.command('plan').description('plans and their limits');
   operation(noun, context, {
     name: 'list',

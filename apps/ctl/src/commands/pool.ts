@@ -2,7 +2,7 @@ import type { PoolView } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
-import { operation, whole } from './verb.ts';
+import { operation, toWhole } from './verb.ts';
 
 const columns: Column<PoolView>[] = [
   { title: 'Name', cell: (pool) => pool.name },
@@ -17,11 +17,11 @@ const setFlags = [
     flags: '--capacity <n>',
     help: 'what its models share, in the unit of their --cost; 0 is no limit',
     required: true,
-    parse: whole,
+    parse: toWhole,
   },
 ];
 
-export function addPool(program: Command, context: Context): void {
+export function addPoolCommand(program: Command, context: Context): void {
   const noun = program.command('pool').description('pools of runners, and what their models share');
   operation(noun, context, {
     name: 'list',

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CommandError, type Context, OPERATOR, print, redisUrlOf } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
 import type { DeadLetter, QueueStatus } from '../queue-admin.ts';
-import { verb, whole } from './verb.ts';
+import { toWhole, verb } from './verb.ts';
 
 const DEFAULT_LIMIT = 100;
 
@@ -57,7 +57,7 @@ const deadText = (dead: DeadLetter[]): string =>
     { title: 'Reason', cell: (letter) => letter.reason },
   ]);
 
-export function addQueue(program: Command, context: Context): void {
+export function addQueueCommand(program: Command, context: Context): void {
   const noun = program.command('queue').description('the settlement queue');
   verb(
     noun,
@@ -74,7 +74,7 @@ export function addQueue(program: Command, context: Context): void {
     noun,
     'dead',
     'list the dead letters, newest first',
-    [{ flags: '--limit <n>', help: `at most this many (default ${DEFAULT_LIMIT})`, parse: whole }],
+    [{ flags: '--limit <n>', help: `at most this many (default ${DEFAULT_LIMIT})`, parse: toWhole }],
     async ({ json, limit = DEFAULT_LIMIT }) => {
       if (!(limit >= 1)) throw new CommandError('Limit must be a whole number of at least 1.');
       const dead = await withQueue(context, (queue) => queue.dead(limit));

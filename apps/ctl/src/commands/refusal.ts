@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type Context, OPERATOR } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
 import { keyText, modelText } from '../output/values.ts';
-import { given, type Org, operation, whole } from './verb.ts';
+import { given, type Org, operation, toWhole } from './verb.ts';
 
 const REFUSED = { title: 'Refused', cell: ({ refusals }: { refusals: number }) => refusals };
 
@@ -43,14 +43,14 @@ interface ShowFlags extends Org {
   readonly key?: string;
 }
 
-export function addRefusal(program: Command, context: Context): void {
+export function addRefusalCommand(program: Command, context: Context): void {
   const noun = program.command('refusal').description('requests that were refused before they were counted');
   operation(noun, context, {
     name: 'show',
     help: 'count refusals by cause, key and model',
     flags: [
-      { flags: '--hours <n>', help: 'UTC hours up to now, up to 72 (default 24)', parse: whole },
-      { flags: '--days <n>', help: 'instead: UTC days up to today, up to 35', parse: whole },
+      { flags: '--hours <n>', help: 'UTC hours up to now, up to 72 (default 24)', parse: toWhole },
+      { flags: '--days <n>', help: 'instead: UTC days up to today, up to 35', parse: toWhole },
       { flags: '--key <id>', help: 'only of this key' },
     ],
     run: (control, { org, hours, days, key }: ShowFlags) =>

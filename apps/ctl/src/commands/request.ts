@@ -4,7 +4,7 @@ import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, facts, table } from '../output/table.ts';
 import { keyText, milliseconds, modelText, NONE } from '../output/values.ts';
 import { listMatching } from './request-filter.ts';
-import { given, type Org, operation, verb, whole } from './verb.ts';
+import { given, type Org, operation, toWhole, verb } from './verb.ts';
 
 const tokens = (tokensOf: number | null): string | number => tokensOf ?? NONE;
 const moment = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
@@ -63,7 +63,7 @@ interface ListOptions {
   readonly limit?: number;
 }
 
-export function addRequest(program: Command, context: Context): void {
+export function addRequestCommand(program: Command, context: Context): void {
   const noun = program.command('request').description('counted requests of the last 35 days');
   verb<ListOptions>(
     noun,
@@ -76,7 +76,7 @@ export function addRequest(program: Command, context: Context): void {
       { flags: '--from <time>', help: 'from this UTC time: YYYY-MM-DDTHH:MM, or a day' },
       { flags: '--to <time>', help: 'before this UTC time, or to the end of a day' },
       { flags: '--before <next>', help: 'the next page: the `next` of this one' },
-      { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: whole },
+      { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: toWhole },
     ],
     ({ org, key, model, outcome, from, to, before, limit, json }) =>
       show(context, { json, human: pageText }, (control) =>

@@ -23,7 +23,7 @@ export const flagsOf = ({ name, help }: SecretFlag): Flag[] => [
  * it there, and how to give it instead.
  * @throws CommandError
  */
-export async function secretOf(
+export async function secretGiven(
   { io }: Context,
   { name, prompt }: SecretFlag,
   given: string | undefined,

@@ -27,7 +27,7 @@ function unopened({ unreadableModels }: Resealed): string | undefined {
   ].join('\n');
 }
 
-export function addSecrets(program: Command, context: Context): void {
+export function addSecretsCommand(program: Command, context: Context): void {
   const noun = program.command('secrets').description('what is stored encrypted');
   operation(noun, context, {
     name: 'reseal',

@@ -1,9 +1,9 @@
 import type { UsageModelView, UsageRowView, UsageView } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR } from '../context.ts';
-import { type Column, count, facts, table, time } from '../output/table.ts';
+import { type Column, countText, facts, table, time } from '../output/table.ts';
 import { keyText, milliseconds, modelText } from '../output/values.ts';
-import { given, type Org, operation, whole } from './verb.ts';
+import { given, type Org, operation, toWhole } from './verb.ts';
 
 const rowColumns: Column<UsageRowView>[] = [
   { title: 'Key', cell: keyText },
@@ -42,7 +42,7 @@ function usageText(usage: UsageView): string {
     ['Errors', totals.errors],
     [
       'Tokens',
-      `${count(totals.promptTokens)} in, ${count(totals.completionTokens)} out, ${count(totals.reservedTokens)} unreported`,
+      `${countText(totals.promptTokens)} in, ${countText(totals.completionTokens)} out, ${countText(totals.reservedTokens)} unreported`,
     ],
     [
       'Average time',
@@ -54,11 +54,11 @@ function usageText(usage: UsageView): string {
     ],
     [
       'This month',
-      `${count(month.requests)} of ${count(month.requestsCap)} requests${month.live ? '' : ' (settled; the limiter is unavailable)'}`,
+      `${countText(month.requests)} of ${countText(month.requestsCap)} requests${month.live ? '' : ' (settled; the limiter is unavailable)'}`,
     ],
     [
       '',
-      `${count(month.tokens.charged)} tokens charged, ${count(month.tokens.reserved)} reserved, of ${count(month.tokens.cap)}`,
+      `${countText(month.tokens.charged)} tokens charged, ${countText(month.tokens.reserved)} reserved, of ${countText(month.tokens.cap)}`,
     ],
     ['Resets', time(month.resetsAt, '')],
   ]);
@@ -74,14 +74,18 @@ function usageText(usage: UsageView): string {
   return [summary, byStep, table(models, modelColumns), table(rows, rowColumns)].join('\n\n');
 }
 
-export function addUsage(program: Command, context: Context): void {
+export function addUsageCommand(program: Command, context: Context): void {
   const noun = program.command('usage').description('metered usage');
   operation(noun, context, {
     name: 'show',
     help: 'show totals, days or hours, models, keys and models, and the month',
     flags: [
-      { flags: '--days <n>', help: 'UTC days up to today, at most 366 (default 30)', parse: whole },
-      { flags: '--hours <n>', help: 'UTC hours up to this one, at most 168, in place of days', parse: whole },
+      { flags: '--days <n>', help: 'UTC days up to today, at most 366 (default 30)', parse: toWhole },
+      {
+        flags: '--hours <n>',
+        help: 'UTC hours up to this one, at most 168, in place of days',
+        parse: toWhole,
+      },
     ],
     run: (control, { org, days, hours }: Org & { days?: number; hours?: number }) =>
       control.showUsage(OPERATOR, given({ org, days, hours })),

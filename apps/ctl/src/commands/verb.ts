@@ -1,6 +1,6 @@
 import type { Control, Result } from '@tidegate/control';
 import type { Command } from 'commander';
-import { type Answer, type Context, show } from '../context.ts';
+import { type Context, type Presentation, show } from '../context.ts';
 
 /** The option of verbs that are about an organization. */
 export interface Org {
@@ -54,7 +54,7 @@ export function verb<O extends object>(
   });
 }
 
-interface Operation<O, T> extends Omit<Answer<T>, 'json'> {
+interface Operation<O, T> extends Omit<Presentation<T>, 'json'> {
   readonly name: string;
   readonly help: string;
   readonly flags?: readonly Flag[];
@@ -75,7 +75,7 @@ export function operation<O extends object, T>(
 }
 
 /** NaN for other text. Control refuses it and says what is allowed. */
-export const whole = (text: string): number => (/^-?\d+$/.test(text) ? Number(text) : Number.NaN);
+export const toWhole = (text: string): number => (/^-?\d+$/.test(text) ? Number(text) : Number.NaN);
 
 export const list = (text: string): string[] =>
   text

@@ -3,7 +3,7 @@ import { DAY_MS, dayOf, monthOf } from '@tidegate/limits';
 import { openQueueAdmin } from '../queue-admin.ts';
 import { type Called, callFindings } from './calls.ts';
 import { examineLedgers, LIVE_CHECKS } from './ledgers.ts';
-import { openLiveState } from './live-state.ts';
+import { openLiveReader } from './live-state.ts';
 import { modelFinding, upstreamKeyFinding } from './models.ts';
 import { type DoctorReport, type Finding, wrong } from './report.ts';
 import { compareHours, compareTimes, examineRefusals } from './rollups.ts';
@@ -66,7 +66,7 @@ const reportOf = (findings: readonly Finding[]): DoctorReport => ({
 });
 
 async function withLive({ db, redisUrl, redisPrefix }: Patient, month: string): Promise<Finding[]> {
-  const live = openLiveState(redisUrl, redisPrefix);
+  const live = openLiveReader(redisUrl, redisPrefix);
   try {
     return await examineLedgers({ db, live, month });
   } catch (error) {

@@ -32,7 +32,7 @@ export interface LiveStateReader {
 /** More instances are left out. */
 const MAX_INSTANCES = 1_000;
 
-export function openLiveState(redisUrl: string, prefix: string): LiveStateReader {
+export function openLiveReader(redisUrl: string, prefix: string): LiveStateReader {
   const link = connectRedis(redisUrl);
   const { client } = link;
   const nowMs = async () => {

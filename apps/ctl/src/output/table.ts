@@ -22,10 +22,10 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): str
   return [render(columns.map(({ title }) => title)), ...texts.map(render)].join('\n');
 }
 
-const shown = (cell: string | number): string => (typeof cell === 'number' ? count(cell) : cell);
+const shown = (cell: string | number): string => (typeof cell === 'number' ? countText(cell) : cell);
 
 const NUMBER = new Intl.NumberFormat('en-US');
-export const count = (value: number): string => NUMBER.format(value);
+export const countText = (value: number): string => NUMBER.format(value);
 
 /** Such as `2026-11-21 12:05 UTC`, or `none`. */
 export const time = (iso: string | null, none: string): string =>

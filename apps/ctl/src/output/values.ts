@@ -1,9 +1,9 @@
-import { count } from './table.ts';
+import { countText } from './table.ts';
 
 /** Shown in place of a missing value. */
 export const NONE = '-';
 
-export const milliseconds = (ms: number | null): string => (ms === null ? NONE : `${count(ms)} ms`);
+export const milliseconds = (ms: number | null): string => (ms === null ? NONE : `${countText(ms)} ms`);
 
 /** A key with the first characters of its value, if they are known. */
 export const keyText = ({

@@ -6,7 +6,7 @@ import type { Admission } from '../limiter/admission.ts';
 import { BUSY } from '../refusals.ts';
 import type { Completion } from './completion.ts';
 
-export interface AdmitInput {
+export interface RequestToAdmit {
   readonly model: CatalogModel;
   readonly request: CompletionRequest;
   /** Whether to reserve in the same call, because nothing needs preparing in between. */
@@ -17,7 +17,7 @@ export interface AdmitInput {
 export async function admit(
   gateway: Gateway,
   { exchange, caller, held }: Completion,
-  { model, request, reserve }: AdmitInput,
+  { model, request, reserve }: RequestToAdmit,
 ): Promise<Admission | Refusal> {
   if (gateway.activity.total > gateway.config.MAX_REQUESTS_IN_FLIGHT) return BUSY;
   const admission = await held.admit({

@@ -5,12 +5,12 @@ import express, { type Express, type Request, type Response } from 'express';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import { complete } from '../completion/pipeline.ts';
 import type { Gateway } from '../gateway.ts';
-import { listModels } from '../models/list.ts';
+import { sendModelList } from '../models/list.ts';
 import type { Route } from '../observe/facts.ts';
 import { hasBlankAfterName, NOT_HTTP } from './client-error.ts';
 import { endIncomplete } from './deliver.ts';
 import type { Exchange } from './exchange.ts';
-import { refuse } from './respond.ts';
+import { sendRefusal } from './respond.ts';
 import { COMPLETIONS_PATH, MODELS_PATH, misrouted } from './routes.ts';
 
 type Handler = (gateway: Gateway, exchange: Exchange) => Promise<void>;
@@ -39,7 +39,7 @@ export function createApp(gateway: Gateway): App {
   app.all(COMPLETIONS_PATH, wrongMethod('chat_completions', COMPLETIONS_PATH));
   // Express answers HEAD with GET's handler unless HEAD has its own.
   app.head(MODELS_PATH, wrongMethod('models', MODELS_PATH));
-  app.get(MODELS_PATH, handle('models', listModels));
+  app.get(MODELS_PATH, handle('models', sendModelList));
   app.all(MODELS_PATH, wrongMethod('models', MODELS_PATH));
   app.use((_request: Request, response: Response) => refuseMisrouted(exchangeOf(response)));
   const warnOfProxy = createProxyWarning(gateway.trustedProxies, gateway.log);
@@ -49,10 +49,10 @@ export function createApp(gateway: Gateway): App {
 
     // This precedes routing: a blocked address is refused whatever it asks for.
     const blocked = refuseBlockedAddress(gateway, request);
-    if (isRefusal(blocked)) return refuse(exchange, blocked);
+    if (isRefusal(blocked)) return sendRefusal(exchange, blocked);
     if (hasBlankAfterName(request.rawHeaders)) {
       response.shouldKeepAlive = false;
-      return refuse(exchange, NOT_HTTP);
+      return sendRefusal(exchange, NOT_HTTP);
     }
     // Express would answer unreadable targets and its own errors with HTML pages, so both end here.
     app(request as never, Object.assign(response, { locals: { exchange } }) as never, (error?: unknown) => {
@@ -89,7 +89,7 @@ const wrongMethod = (route: Route, path: string) => (_request: Request, response
 function refuseMisrouted(exchange: Exchange, path?: string): void {
   const { refusal, allow } = misrouted(path);
   if (allow !== undefined) exchange.headers = ['allow', allow];
-  refuse(exchange, refusal);
+  sendRefusal(exchange, refusal);
 }
 
 /** Ends a request after an internal fault. The client learns no details. */

@@ -2,7 +2,7 @@ import type { Ending } from '../ending.ts';
 import { INTERNAL_ERROR } from '../refusals.ts';
 import { breakOff } from './break-off.ts';
 import type { Exchange } from './exchange.ts';
-import { refuse, sendJson } from './respond.ts';
+import { sendJson, sendRefusal } from './respond.ts';
 
 /** Sends what is left to send: a whole answer, the tail of a stream, or a refusal. */
 export function deliver(exchange: Exchange, ending: Ending): void {
@@ -17,7 +17,7 @@ export function deliver(exchange: Exchange, ending: Ending): void {
       break;
     case 'refused':
       // A client that hung up meanwhile was refused nothing.
-      if (exchange.aborted?.reason !== 'client_closed') refuse(exchange, ending);
+      if (exchange.aborted?.reason !== 'client_closed') sendRefusal(exchange, ending);
       break;
     case 'broken':
       exchange.facts.brokenBy = ending.errorCode;
@@ -36,7 +36,7 @@ export function endIncomplete(exchange: Exchange): void {
   const { response, facts } = exchange;
   if (response.writableEnded || exchange.brokenOff) return;
   if (facts.firstChunkAtMs === null) {
-    refuse(exchange, INTERNAL_ERROR);
+    sendRefusal(exchange, INTERNAL_ERROR);
     return;
   }
   exchange.brokenOff = true;

@@ -29,7 +29,7 @@ const unwantedTurns = new FairSemaphore({
 });
 
 /** The only place that turns a refusal into an HTTP answer. */
-export function refuse(exchange: Exchange, refusal: Refusal): void {
+export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   const { retryAfterS, shouldRetry, code, cause = null } = refusal;
   exchange.facts.code = code;
   exchange.facts.cause = cause;

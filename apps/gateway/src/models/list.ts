@@ -4,14 +4,14 @@ import { mayCall, type Principal } from '../auth/principals.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { refuse, sendJson } from '../http/respond.ts';
+import { sendJson, sendRefusal } from '../http/respond.ts';
 import { rateLimitHeaders } from '../limiter/admission.ts';
 import { INTERNAL_ERROR } from '../refusals.ts';
 
 /** Answers `GET /models`. The request counts toward the requests a minute and nothing else. */
-export async function listModels(gateway: Gateway, exchange: Exchange): Promise<void> {
+export async function sendModelList(gateway: Gateway, exchange: Exchange): Promise<void> {
   const list = await answer(gateway, exchange);
-  if (isRefusal(list)) refuse(exchange, list);
+  if (isRefusal(list)) sendRefusal(exchange, list);
   else sendJson(exchange, 200, list);
 }
 

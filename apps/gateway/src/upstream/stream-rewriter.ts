@@ -3,7 +3,7 @@ import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts
 import { EventReader } from './event-reader.ts';
 import { isErrorEvent, refusalOfErrorEvent, TOO_LARGE, UNREADABLE, upstreamError } from './refused.ts';
 import { SseParser } from './sse-parser.ts';
-import { type AnswerUsage, type FinishReason, finishReason, readUsage, usageJson } from './usage.ts';
+import { type AnswerUsage, type FinishReason, finishReason, usageJson, validUsage } from './usage.ts';
 
 export interface StreamOptions {
   /** Limit for everything that is relayed, including `[DONE]`. */
@@ -151,7 +151,7 @@ export class StreamRewriter {
   /** Returns whether the chunk says no more than its piece of text. */
   #onChunk({ choices, usage }: UpstreamChunk): boolean {
     this.#events++;
-    if (usage) this.usage = readUsage(usage, this.#identity.reservedTokens);
+    if (usage) this.usage = validUsage(usage, this.#identity.reservedTokens);
     if (choices === undefined || choices === null) return false;
     if (!Array.isArray(choices)) {
       this.#failUnreadable();

@@ -13,7 +13,7 @@ type UsageMember = Readonly<Record<'prompt_tokens' | 'completion_tokens' | 'tota
  * The usage of an upstream answer. Null if it is missing, does not add up or does not fit the
  * reservation.
  */
-export function readUsage(reported: unknown, reservedTokens: number): AnswerUsage | null {
+export function validUsage(reported: unknown, reservedTokens: number): AnswerUsage | null {
   if (typeof reported !== 'object' || reported === null) return null;
   const {
     prompt_tokens: prompt,

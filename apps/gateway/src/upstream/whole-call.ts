@@ -4,7 +4,7 @@ import type { CallOutcome } from './call-outcome.ts';
 import { parseJson } from './json.ts';
 import { isErrorEvent, MODEL_FAILED, refusalOfErrorEvent, TOO_LARGE, UNREADABLE } from './refused.ts';
 import { NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
-import { finishReason, readUsage, usageJson } from './usage.ts';
+import { finishReason, usageJson, validUsage } from './usage.ts';
 
 export interface WholeLimits {
   readonly timeoutMs: number;
@@ -69,7 +69,7 @@ export function parseAnswer(body: string, identity: AnswerIdentity, upstreamKey:
   const content = choice?.message?.content ?? '';
   if (!choice?.message || typeof content !== 'string') return UNREADABLE;
   const { completionId, createdS, model, reservedTokens } = identity;
-  const usage = readUsage(answer?.usage, reservedTokens);
+  const usage = validUsage(answer?.usage, reservedTokens);
   const message = `{"role":"assistant","content":${JSON.stringify(content)}}`;
   const reason = finishReason(choice.finish_reason) ?? 'stop';
   const only = `{"index":0,"message":${message},"logprobs":null,"finish_reason":"${reason}"}`;

@@ -23,7 +23,7 @@ import {
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { openSettlementJobs, type SettlementJobs } from '../queue/settlement-jobs.ts';
 import { writeSettlements } from '../settlements/write.ts';
-import { readUsage, settlement } from '../testing/fixture.ts';
+import { readWrittenUsage, settlement } from '../testing/fixture.ts';
 import { Housekeeping } from './housekeeping.ts';
 
 const DAYS = ['2026-11-20', '2026-11-21'];
@@ -79,7 +79,7 @@ describe('settlements of a deleted organization', () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
     await deleteOrg(gone);
     expect(await writeSettlements(db, [ofDay(gone, '2026-11-21'), ofDay(stays, '2026-11-21')])).toBe(1);
-    const usage = JSON.stringify(await readUsage(db));
+    const usage = JSON.stringify(await readWrittenUsage(db));
     expect(usage).toContain(stays);
     expect(usage).not.toContain(gone);
   });
@@ -132,7 +132,7 @@ describe('settlements of a deleted organization', () => {
     });
     await deletion.deleting;
     await housekeeping().run();
-    expect(JSON.stringify(await readUsage(db))).not.toContain(orgId);
+    expect(JSON.stringify(await readWrittenUsage(db))).not.toContain(orgId);
   });
 });
 
@@ -143,7 +143,7 @@ describe('usage of a deleted organization', () => {
     await writeSettlements(db, settlements);
     await deleteOrg(gone);
     await housekeeping().run();
-    const usage = await readUsage(db);
+    const usage = await readWrittenUsage(db);
     expect(JSON.stringify(usage)).not.toContain(gone);
     for (const kept of [usage.rollup, usage.hours])
       expect(kept.filter((row) => JSON.stringify(row).includes(stays))).toHaveLength(2);
@@ -224,7 +224,7 @@ describe('keys of pages', () => {
 describe('usage by the hour', () => {
   const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const hoursOf = async (orgId: string) => {
-    const { hours, hoursFromRows, times, timesFromRows } = await readUsage(db);
+    const { hours, hoursFromRows, times, timesFromRows } = await readWrittenUsage(db);
     const own = (all: readonly unknown[]) => all.filter((row) => JSON.stringify(row).includes(orgId));
     return { hours: own(hours), counted: own(hoursFromRows), times: own(times), timed: own(timesFromRows) };
   };

@@ -16,7 +16,7 @@ import { createMetering, type Metering } from '../metering.ts';
 import { createMeteringMetrics } from '../metrics.ts';
 import { openRedisClock, type RedisClock } from '../queue/clock.ts';
 import { openSettlementJobs, type SettlementJobs } from '../queue/settlement-jobs.ts';
-import { readUsage, settlement } from '../testing/fixture.ts';
+import { readWrittenUsage, settlement } from '../testing/fixture.ts';
 import { DayPartitions } from './partitions.ts';
 
 const DAY_MS = 86_400_000;
@@ -78,7 +78,7 @@ describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wro
     const metering = meteringAt(wrongDays);
     await metering.partitions.tidy();
     await metering.process({ data });
-    const usage = await readUsage(db);
+    const usage = await readWrittenUsage(db);
     expect(usage.rows).toBe(2);
     expect(usage.rollup).toEqual(usage.fromRows);
     expect(usage.months).toEqual(usage.monthsFromRows);
@@ -89,7 +89,7 @@ describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wro
     await ensureRequestPartitions(db, [dayOf(Date.now() - 36 * DAY_MS)]);
     await meteringAt(0).partitions.tidy();
     await meteringAt(wrongDays).process({ data: { settlements: [daysAgo(36)] } });
-    expect((await readUsage(db)).rows).toBe(0);
+    expect((await readWrittenUsage(db)).rows).toBe(0);
     expect(await listRequestPartitions(db)).not.toContain(dayOf(Date.now() - 36 * DAY_MS));
     expect(await queue.counts()).toMatchObject({ waiting: 1 });
   });

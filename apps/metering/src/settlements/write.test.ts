@@ -11,7 +11,7 @@ import {
   untilOneWaitsForALock,
 } from '@tidegate/testing';
 import fc from 'fast-check';
-import { failure, readUsage, settlement } from '../testing/fixture.ts';
+import { failure, readWrittenUsage, settlement } from '../testing/fixture.ts';
 import { parseBatch } from './parse.ts';
 import { rowOf, WRITE, writeSettlements } from './write.ts';
 import { SettlementWriter } from './writer.ts';
@@ -78,7 +78,7 @@ describe('writing', () => {
     const two = failure({ orgId: one.orgId, keyId: one.keyId, modelId: one.modelId });
     expect(await write([one, one, two])).toBe(2);
     expect(await write([two, one])).toBe(0);
-    const usage = await readUsage(db);
+    const usage = await readWrittenUsage(db);
     expect(usage.rollup).toMatchObject([
       {
         requests: '2',
@@ -102,7 +102,7 @@ describe('writing', () => {
     );
     await writeSettlements(elsewhere, [first, last]);
     await closeDb(elsewhere);
-    const usage = await readUsage(db);
+    const usage = await readWrittenUsage(db);
     expect(usage.months).toMatchObject([
       { month: '2026-11', requests: '1' },
       { month: '2026-12', requests: '1' },
@@ -202,7 +202,7 @@ describe('writing', () => {
     const kept = settlement();
     await db.deletedOrg.create({ data: { orgId: gone.orgId, deletedBy: 'operator' } });
     expect(await write([gone, kept])).toBe(1);
-    expect((await readUsage(db)).months).toMatchObject([{ requests: '1' }]);
+    expect((await readWrittenUsage(db)).months).toMatchObject([{ requests: '1' }]);
     expect(await db.request.findMany({ select: { orgId: true } })).toEqual([{ orgId: kept.orgId }]);
   });
 
@@ -260,7 +260,7 @@ describe('writing', () => {
         await Promise.all(
           [...picked, settlements, [...settlements].reverse()].map((batch) => writeSettlements(db, batch)),
         );
-        const usage = await readUsage(db);
+        const usage = await readWrittenUsage(db);
         expect(usage.rows).toBe(settlements.length);
         expect(usage.rollup).toEqual(usage.fromRows);
         expect(usage.hours).toEqual(usage.hoursFromRows);
@@ -296,7 +296,7 @@ describe('group commit', () => {
       group.write(batch()),
     ]);
     expect(groups).toEqual([200, 200]);
-    expect((await readUsage(db)).rows).toBe(400);
+    expect((await readWrittenUsage(db)).rows).toBe(400);
   });
 
   it('fills a transaction to its size exactly, and writes a batch that is larger alone', async () => {
@@ -336,7 +336,7 @@ describe('group commit', () => {
     ]);
     expect(mine.map(({ data }) => data)).toEqual([bad]);
     expect(others).toEqual([]);
-    expect((await readUsage(db)).rows).toBe(3);
+    expect((await readWrittenUsage(db)).rows).toBe(3);
   });
 
   it('finds what Postgres refuses by halves: one of 128 costs 15 statements', async () => {
@@ -367,6 +367,6 @@ describe('group commit', () => {
     await expect(group.write([one])).rejects.toThrow('unavailable');
     unavailable = false;
     expect(await group.write([one])).toEqual([]);
-    expect((await readUsage(db)).rows).toBe(1);
+    expect((await readWrittenUsage(db)).rows).toBe(1);
   });
 });

@@ -38,7 +38,7 @@ export const failure = (fields: Partial<Settlement> = {}): Settlement =>
     ...fields,
   });
 
-export interface Usage {
+export interface WrittenUsage {
   readonly rows: number;
   /** Sums of the rows by organization, day, key and model. */
   readonly fromRows: unknown[];
@@ -54,7 +54,7 @@ export interface Usage {
 }
 
 /** Reads what is written: the sums of the rows, and the stored rollups. */
-export async function readUsage(db: Db): Promise<Usage> {
+export async function readWrittenUsage(db: Db): Promise<WrittenUsage> {
   const [{ rows } = { rows: 0 }] = await db.$queryRaw<
     { rows: number }[]
   >`SELECT count(*)::int AS rows FROM request`;

@@ -16,7 +16,7 @@ import type { ModelStatus } from '../fleet/model-status.ts';
 import { Feed } from '../watch/feed.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import { type InspectOptions, inspectHandler } from './inspect.ts';
-import { requestIdOf, traceWake } from './wakes.ts';
+import { traceWake, wakingRequestOf } from './wakes.ts';
 
 export interface HandlersOptions {
   readonly fleet: Fleet;
@@ -57,7 +57,7 @@ export function createHandlers({
   return {
     Wake: unary(async (modelId, signal, request: WakeRequest__Output) => {
       const woken = await traceWake(tracing, request, () =>
-        fleet.wake(modelId, signal, requestIdOf(request)),
+        fleet.wake(modelId, signal, wakingRequestOf(request)),
       );
       if (woken === undefined) throw UNKNOWN_MODEL();
       if (woken === 'busy')

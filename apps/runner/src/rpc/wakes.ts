@@ -5,7 +5,7 @@ import { outcomeOf, type Woken } from '../fleet/model-status.ts';
 const REQUEST_ID = /^req_[A-Za-z0-9]{24}$/;
 
 /** The request that asks for a wake, for the log. */
-export const requestIdOf = ({ requestId }: WakeRequest__Output): string | undefined =>
+export const wakingRequestOf = ({ requestId }: WakeRequest__Output): string | undefined =>
   REQUEST_ID.test(requestId) ? requestId : undefined;
 
 /** If the trace of the request that asks is sampled, the wake gets a span in it. */
@@ -22,7 +22,7 @@ export async function traceWake(
     attributes: {
       'rpc.system.name': 'grpc',
       'rpc.method': 'tidegate.runner.v1.Runner/Wake',
-      'tidegate.request.id': requestIdOf(request),
+      'tidegate.request.id': wakingRequestOf(request),
       'tidegate.model.id': request.modelId,
     },
   });

@@ -1,18 +1,18 @@
 import { loginUrl } from '@tidegate/db';
-import type { Context } from '../context.ts';
+import type { StackContext } from '../context.ts';
 import type { Files } from '../files.ts';
 import { Supervised } from '../process/supervised.ts';
 import { loadSecrets } from '../secrets.ts';
 import type { Stores } from '../services.ts';
 import { checkDatabaseUrl, checkRedisUrl } from './given.ts';
 import { redisUrlOf } from './redis-users.ts';
-import { planPostgres, planRedis, type Store } from './stores.ts';
+import { planPostgres, planRedis, type StackStore } from './stores.ts';
 
 /**
  * Opens both stores. Stores that someone else runs are checked first, and nothing is started if one
  * of them is unavailable.
  */
-export async function openStores(context: Context): Promise<Stores> {
+export async function openStores(context: StackContext): Promise<Stores> {
   const { files, options, given } = context;
   const { databaseUrl: database, redisUrl: redis } = given;
   if (database) await checkGivenDatabase(context, database);
@@ -33,13 +33,13 @@ export async function openStores(context: Context): Promise<Stores> {
   };
 }
 
-const checkGivenDatabase = ({ phase }: Context, url: string): Promise<void> =>
+const checkGivenDatabase = ({ phase }: StackContext, url: string): Promise<void> =>
   phase('Postgres', async (note) => {
     note('of DATABASE_URL');
     await checkDatabaseUrl(url);
   });
 
-async function checkGivenRedis({ phase, options }: Context, url: string): Promise<void> {
+async function checkGivenRedis({ phase, options }: StackContext, url: string): Promise<void> {
   const { warning } = await phase('Redis', (note) => {
     note('of REDIS_URL');
     return checkRedisUrl(url);
@@ -48,10 +48,10 @@ async function checkGivenRedis({ phase, options }: Context, url: string): Promis
 }
 
 function openOwn(
-  { files, members, phase }: Context,
+  { files, members, phase }: StackContext,
   title: string,
   detail: string,
-  plan: (files: Files) => Promise<Store>,
+  plan: (files: Files) => Promise<StackStore>,
 ): Promise<string> {
   return phase(title, async (note) => {
     const store = await plan(files);

@@ -29,13 +29,13 @@ interface Server {
 }
 
 /** A store that the stack runs. */
-export interface Store extends Startable {
+export interface StackStore extends Startable {
   /** Where it is, once it was started: always at the same port. */
   readonly url: string;
 }
 
 /** Whenever it is started, it has the same port and data. */
-function storeOf(name: string, open: () => Promise<Server>): Store {
+function storeOf(name: string, open: () => Promise<Server>): StackStore {
   let url = '';
   return {
     name,
@@ -58,7 +58,7 @@ function storeOf(name: string, open: () => Promise<Server>): Store {
   };
 }
 
-export async function planPostgres(files: Files): Promise<Store> {
+export async function planPostgres(files: Files): Promise<StackStore> {
   const port = await freePort();
   const onLog = logTo(files, 'postgres');
   return storeOf('postgres', () => startPostgres({ dataDir: files.postgres, port, onLog }));
@@ -68,7 +68,7 @@ export async function planRedis(
   files: Files,
   passwords: Secrets['redisPasswords'],
   appendfsync: 'always' | 'everysec' = 'everysec',
-): Promise<Store> {
+): Promise<StackStore> {
   const port = await freePort();
   const onLog = logTo(files, 'redis');
   const server = await findRedis({ localDir: files.tools, onLog }).catch((cause: Error) => {

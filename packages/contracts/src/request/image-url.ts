@@ -1,12 +1,10 @@
 import { LIMITS } from '@tidegate/limits';
+import { IMAGE_TYPES, type ImageType } from '../image-types.ts';
 
 /*
  * The two forms of an image's URL, by docs/conformance.md, "Image rules". This file checks the URL
  * alone. The gateway checks the image's bytes.
  */
-
-export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'] as const;
-export type ImageType = (typeof IMAGE_TYPES)[number];
 
 export interface LinkedImage {
   /** An https URL without credentials. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Actor, access, operatorOnly } from '../access/access.ts';
 import { AUDIT_ACTIONS } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
-import { isDay, orgField, reference, whole } from '../fields.ts';
+import { isDay, orgField, reference, wholeBetween } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 
 const MAX_PAGE = 200;
@@ -44,7 +44,7 @@ const dayField = (label: string) => {
 const filters = {
   /** The id of an event. Only older events are listed. */
   before: reference('Before').optional(),
-  limit: whole('Limit', 1, MAX_PAGE).default(DEFAULT_PAGE),
+  limit: wholeBetween('Limit', 1, MAX_PAGE).default(DEFAULT_PAGE),
   /** Only events of this actor, as the trail names it, in any case. */
   actor: reference('Actor').optional(),
   /** Only this action, or all actions of a noun. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { isDay, nameField, orgField, reference, whole } from '../fields.ts';
+import { isDay, nameField, orgField, reference, wholeBetween } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { KEY_RULES, type KeyView, keyInclude, keyView } from './view.ts';
 
@@ -21,10 +21,12 @@ const createInput = (today: string) =>
       .transform((names) => [...new Set(names)])
       .refine((names) => names.length >= 1 && names.length <= KEY_RULES.models, { error: MODELS_RULE })
       .optional(),
-    requestsPerMinute: whole('Requests per minute', requestsPerMinute.min, requestsPerMinute.max).default(
-      requestsPerMinute.default,
-    ),
-    requestsAtOnce: whole('Requests at once', requestsAtOnce.min, requestsAtOnce.max).default(
+    requestsPerMinute: wholeBetween(
+      'Requests per minute',
+      requestsPerMinute.min,
+      requestsPerMinute.max,
+    ).default(requestsPerMinute.default),
+    requestsAtOnce: wholeBetween('Requests at once', requestsAtOnce.min, requestsAtOnce.max).default(
       requestsAtOnce.default,
     ),
     expiresOn: z

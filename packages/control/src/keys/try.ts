@@ -4,7 +4,7 @@ import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result } from '../result.ts';
-import { stateOf } from './view.ts';
+import { keyStateOf } from './view.ts';
 
 const tryInput = z.object({ org: orgField, key: z.string({ error: 'Key must be text.' }) });
 export type TryKeyInput = z.input<typeof tryInput>;
@@ -24,5 +24,5 @@ export async function tryKey(deps: ControlDeps, actor: Actor, input: TryKeyInput
     where: { orgId: org.value.id, hash: Uint8Array.from(key.hash) },
     select: { revokedAt: true, expiresOn: true, expiresAt: true },
   });
-  return ok(row !== null && stateOf(row, deps.now()) === 'Active');
+  return ok(row !== null && keyStateOf(row, deps.now()) === 'Active');
 }

@@ -62,7 +62,7 @@ export function keyView(row: KeyRecord, nowMs: number): KeyView {
     id: row.id,
     name: row.name,
     prefix: row.prefix,
-    state: stateOf(row, nowMs),
+    state: keyStateOf(row, nowMs),
     mayCall: {
       all: row.allModels,
       models: kept.map(({ model }) => model.name).sort(),
@@ -77,7 +77,7 @@ export function keyView(row: KeyRecord, nowMs: number): KeyView {
   };
 }
 
-export function stateOf(
+export function keyStateOf(
   { revokedAt, expiresOn, expiresAt }: Pick<KeyRecord, 'revokedAt' | 'expiresOn' | 'expiresAt'>,
   nowMs: number,
 ): KeyState {

@@ -5,7 +5,7 @@ import {
   WORKLOAD_KINDS,
 } from '@tidegate/contracts/driver-settings';
 import { z } from 'zod';
-import { choice, orgField, poolField, reference, text, whole } from '../fields.ts';
+import { choice, orgField, poolField, reference, text, wholeBetween } from '../fields.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 const MAX_CONTEXT_TOKENS = 16_777_216;
@@ -27,7 +27,7 @@ const SERVICE = new RegExp(`^(${K8S_NAME})(?::([a-z0-9-]{1,63}))?$`);
 
 /** The settings that can be changed while a model is published. */
 const settings = {
-  contextTokens: whole('Context length', 1, MAX_CONTEXT_TOKENS),
+  contextTokens: wholeBetween('Context length', 1, MAX_CONTEXT_TOKENS),
   /** Each URL is turned into the base URL of its API. */
   urls: z
     .array(z.string({ error: URLS_RULE }).max(2_048, { error: URLS_RULE }), { error: URLS_RULE })
@@ -38,14 +38,14 @@ const settings = {
     .transform((bases) => bases as string[]),
   command: text('Command', 8_192),
   service: z.string({ error: SERVICE_RULE }).regex(SERVICE, { error: SERVICE_RULE }).transform(serviceOf),
-  replicas: whole('Replicas', 1, MAX_REPLICAS),
+  replicas: wholeBetween('Replicas', 1, MAX_REPLICAS),
   healthPath: z.string({ error: HEALTH_PATH_RULE }).regex(/^\/[!-~]{0,255}$/, { error: HEALTH_PATH_RULE }),
-  startTimeoutS: whole('Time to start', 1, MAX_START_TIMEOUT_S),
+  startTimeoutS: wholeBetween('Time to start', 1, MAX_START_TIMEOUT_S),
   upstreamModel: text('Name at the servers', 256),
   upstreamKey: z.string({ error: UPSTREAM_KEY_RULE }).regex(/^[!-~]{1,4096}$/, { error: UPSTREAM_KEY_RULE }),
-  sleepAfterS: whole('Idle time', 1, MAX_SLEEP_AFTER_S),
+  sleepAfterS: wholeBetween('Idle time', 1, MAX_SLEEP_AFTER_S),
   pool: poolField('Pool'),
-  cost: whole('Cost', 0, MAX_CAPACITY),
+  cost: wholeBetween('Cost', 0, MAX_CAPACITY),
   pinned: z.boolean({ error: 'Pinned must be true or false.' }),
 };
 

@@ -6,7 +6,7 @@ import { nameField, reference } from '../fields.ts';
 import { emailField, findOrCreateUser, hasAccount, passwordField, secretOf } from '../members/user.ts';
 import { weakPassword } from '../members/weak-password.ts';
 import { ok, parseInput, type Result, refuseInput } from '../result.ts';
-import { DEFAULT_PLAN, type OrgView, writeOrg } from './orgs.ts';
+import { DEFAULT_PLAN, type OrgView, saveOrg } from './orgs.ts';
 
 const bootstrapInput = z.object({
   org: nameField('Name', 80),
@@ -46,7 +46,7 @@ export async function bootstrap(
   return deps.db.$transaction(async (tx): Promise<Result<BootstrapView | null>> => {
     await lockOrgs(tx);
     if (await tx.org.findFirst({ select: { id: true } })) return ok(null);
-    const org = await writeOrg(tx, actor, deps.now(), { name, plan });
+    const org = await saveOrg(tx, actor, deps.now(), { name, plan });
     if (!org.ok) return org;
     const user = await findOrCreateUser(tx, deps.now(), email, secret);
     if (!user.ok) return user;

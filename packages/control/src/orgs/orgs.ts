@@ -39,10 +39,10 @@ export async function createOrg(
   if (!allowed.ok) return allowed;
   const parsed = parseInput(createOrgInput, input);
   if (!parsed.ok) return parsed;
-  return deps.db.$transaction((tx) => writeOrg(tx, actor, deps.now(), parsed.value));
+  return deps.db.$transaction((tx) => saveOrg(tx, actor, deps.now(), parsed.value));
 }
 
-export async function writeOrg(
+export async function saveOrg(
   tx: Tx,
   actor: Actor,
   nowMs: number,

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { type Actor, access, operatorOnly } from '../access/access.ts';
 import { auditInEach } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { nameField, orgField, whole } from '../fields.ts';
+import { nameField, orgField, wholeBetween } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { applyLimits } from './apply-limits.ts';
@@ -23,7 +23,7 @@ export { PLAN_LIMITS };
 export type PlanLimitTable = typeof PLAN_LIMITS;
 
 const values = {
-  ...eachPlanLimit((_name, { label, min, max }) => whole(label, min, max)),
+  ...eachPlanLimit((_name, { label, min, max }) => wholeBetween(label, min, max)),
   images: z.boolean({ error: 'Images must be true or false.' }),
 };
 const allValues = z.object(values);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
 import { auditInEach } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { poolField, whole } from '../fields.ts';
+import { poolField, wholeBetween } from '../fields.ts';
 import { MAX_CAPACITY } from '../models/input.ts';
 import { permanentCost } from '../models/placement.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
@@ -24,7 +24,10 @@ export interface PoolChange extends PoolView {
   readonly runnerTold: boolean;
 }
 
-const setPoolInput = z.object({ name: poolField('Name'), capacity: whole('Capacity', 0, MAX_CAPACITY) });
+const setPoolInput = z.object({
+  name: poolField('Name'),
+  capacity: wholeBetween('Capacity', 0, MAX_CAPACITY),
+});
 export type SetPoolInput = z.input<typeof setPoolInput>;
 
 /** Lists the pools that have runners, models or a capacity. For operators only. */

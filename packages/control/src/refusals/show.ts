@@ -2,7 +2,7 @@ import { DAY_MS, eachPlanLimit, HOUR_MS, KEPT_DAYS, type PlanLimitValues } from 
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
-import { orgField, reference, whole } from '../fields.ts';
+import { orgField, reference, wholeBetween } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import type { Grain } from '../requests/read-errors.ts';
 import { ok, parseInput, type Result } from '../result.ts';
@@ -16,8 +16,8 @@ const refusalsInput = z
   .object({
     org: orgField,
     /** UTC hours or days up to the current one. Default: 24 hours. */
-    hours: whole('Hours', 1, MAX_HOURS).optional(),
-    days: whole('Days', 1, KEPT_DAYS.refusals).optional(),
+    hours: wholeBetween('Hours', 1, MAX_HOURS).optional(),
+    days: wholeBetween('Days', 1, KEPT_DAYS.refusals).optional(),
     keyId: reference('Key id').optional(),
   })
   .refine(({ hours, days }) => hours === undefined || days === undefined, {

@@ -4,7 +4,7 @@ import { DAY_MS, KEPT_DAYS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
-import { orgField, reference, whole } from '../fields.ts';
+import { orgField, reference, wholeBetween } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { timeField } from './fields.ts';
 import { type RequestRow, readRequests } from './read.ts';
@@ -34,7 +34,7 @@ const requestsInput = z.object({
     .regex(CURSOR, { error: CURSOR_RULE })
     .transform(cursorOf)
     .optional(),
-  limit: whole('Limit', 1, MAX_PAGE).default(DEFAULT_PAGE),
+  limit: wholeBetween('Limit', 1, MAX_PAGE).default(DEFAULT_PAGE),
 });
 export type ListRequestsInput = z.input<typeof requestsInput>;
 

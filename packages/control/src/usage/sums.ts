@@ -55,7 +55,7 @@ export const sumsOf = (row: Summed): Sums => ({
   timed: toNumber(row.timed),
 });
 
-export const NOTHING: Sums = {
+export const NO_USAGE: Sums = {
   requests: 0,
   errors: 0,
   prompt: 0,

@@ -2,12 +2,12 @@ import { LIMITS, monthEndMs, monthOf } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
-import { orgField, reference, whole } from '../fields.ts';
+import { orgField, reference, wholeBetween } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result } from '../result.ts';
 import { isStep, lastDays, lastHours, onlyStep, type Period } from './period.ts';
 import { type Histograms, readSteps, readTimes, readUsage, type StepUsage } from './read.ts';
-import { countsOf, NOTHING, plus, type UsageCounts } from './sums.ts';
+import { countsOf, NO_USAGE, plus, type UsageCounts } from './sums.ts';
 import {
   allTimes,
   modelsOf,
@@ -34,12 +34,12 @@ const filterFields = {
 const usageInput = z
   .object({
     org: orgField,
-    days: whole('Days', 1, MAX_DAYS).optional(),
+    days: wholeBetween('Days', 1, MAX_DAYS).optional(),
     /** In place of days. */
-    hours: whole('Hours', 1, MAX_HOURS).optional(),
+    hours: wholeBetween('Hours', 1, MAX_HOURS).optional(),
     ...filterFields,
     /** At most so many rows, the busiest. Unless given: all. */
-    maxRows: whole('Rows', 1, MAX_USAGE_ROWS).optional(),
+    maxRows: wholeBetween('Rows', 1, MAX_USAGE_ROWS).optional(),
     /**
      * True: without models and rows, which cost most of the time, and with percentiles only of one
      * model.
@@ -137,7 +137,7 @@ export async function showUsage(
   const isDays = hours === undefined;
   return ok({
     totals: {
-      ...countsOf(steps.map(({ sums }) => sums).reduce(plus, NOTHING)),
+      ...countsOf(steps.map(({ sums }) => sums).reduce(plus, NO_USAGE)),
       ...timesOf(allTimes(times.values())),
     },
     days: isDays ? all.map(({ step, ...counts }) => ({ day: step, ...counts })) : [],
@@ -155,7 +155,7 @@ const NO_PAIRS = { models: [], pairs: [], pairCount: 0 };
 function everyStep(period: Period, steps: readonly StepUsage[]): readonly UsageStepView[] {
   const byStep = new Map(steps.map(({ step, sums }) => [step, sums]));
   return period.steps.map((step) => {
-    const counts = countsOf(byStep.get(step) ?? NOTHING);
+    const counts = countsOf(byStep.get(step) ?? NO_USAGE);
     return { step, ...counts, answered: counts.requests - counts.errors };
   });
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { EmbeddedError } from '../errors.ts';
-import { makeDirectory, run } from '../process.ts';
+import { makeDirectory, runStep } from '../process.ts';
 import { type Account, giveTo, runAs } from './account.ts';
 import type { PostgresBinaries } from './binaries.ts';
 
@@ -65,7 +65,7 @@ async function make(
   args.push('--no-instructions', ...(fast ? ['--no-sync'] : []));
   const initdb = { command: binaries.initdb, args, options: {} };
   const command = await runAs(account, [data, pwfile, binaries.initdb], initdb);
-  await run('Postgres could not be set up', command, onLog);
+  await runStep('Postgres could not be set up', command, onLog);
   await writePassword(account, join(data, PASSWORD_FILE), password);
   return password;
 }

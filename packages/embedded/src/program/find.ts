@@ -1,6 +1,6 @@
 import { findOnPath } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
-import { run } from '../process.ts';
+import { runStep } from '../process.ts';
 import { withoutServices } from '../redis/apt.ts';
 
 /** A program that a system package installs. */
@@ -70,9 +70,9 @@ async function install(apt: string, name: string, onLog: FindProgramOptions['onL
   };
   const step = `${name} could not be installed with apt`;
   await withoutServices(() =>
-    run(step, command, onLog).catch(async () => {
-      await run(step, { command: apt, args: ['update', '-qq'], options }, onLog);
-      await run(step, command, onLog);
+    runStep(step, command, onLog).catch(async () => {
+      await runStep(step, { command: apt, args: ['update', '-qq'], options }, onLog);
+      await runStep(step, command, onLog);
     }),
   );
 }

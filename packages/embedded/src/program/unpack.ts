@@ -3,7 +3,7 @@ import { access, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { findOnPath } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
-import { makeDirectory, run } from '../process.ts';
+import { makeDirectory, runStep } from '../process.ts';
 
 export interface UnpackedProgram {
   /** Its command, which must need nothing else of the package or of other packages. */
@@ -43,13 +43,13 @@ async function unpack({ apt, dpkg }: Tools, name: string, localDir: string): Pro
   try {
     const options = { cwd: work };
     const download = { command: apt, args: ['download', '-qq', name], options };
-    await run(step, download).catch(async () => {
+    await runStep(step, download).catch(async () => {
       // There are no package lists yet, or they are so old that the file is gone.
-      await run(step, { command: apt, args: ['update', '-qq'], options });
-      await run(step, download);
+      await runStep(step, { command: apt, args: ['update', '-qq'], options });
+      await runStep(step, download);
     });
     const [file = name] = (await readdir(work)).filter((entry) => entry.endsWith('.deb'));
-    await run(step, { command: dpkg, args: ['-x', join(work, file), join(work, 'tree')], options });
+    await runStep(step, { command: dpkg, args: ['-x', join(work, file), join(work, 'tree')], options });
     await rm(localDir, { recursive: true, force: true });
     await rename(join(work, 'tree'), localDir);
   } finally {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { EmbeddedError } from '../errors.ts';
-import { makeDirectory, run } from '../process.ts';
+import { makeDirectory, runStep } from '../process.ts';
 
 const execute = promisify(execFile);
 
@@ -23,14 +23,15 @@ export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
     const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     const install = ['install', '-y', '-qq', '--no-install-recommends', PACKAGE];
     const command = { command: apt, args: install, options: { env: environment } };
-    await run(STEP, command, onLog).catch(async () => {
+    await runStep(STEP, command, onLog).catch(async () => {
       // There are no package lists yet, or they are so old that the files are gone.
-      await run(STEP, { command: apt, args: ['update', '-qq'], options: { env: environment } }, onLog);
-      await run(STEP, command, onLog);
+      await runStep(STEP, { command: apt, args: ['update', '-qq'], options: { env: environment } }, onLog);
+      await runStep(STEP, command, onLog);
     });
   });
   // The package enables its service for the next boot. Nobody asked for that.
-  const disable = (command: string) => run(STEP, { command, args: ['disable', SERVICE], options: {} }, onLog);
+  const disable = (command: string) =>
+    runStep(STEP, { command, args: ['disable', SERVICE], options: {} }, onLog);
   await disable('systemctl').catch(() => disable('deb-systemd-helper').catch(() => undefined));
 }
 
@@ -65,11 +66,11 @@ export async function unpackWithApt(apt: string, localDir: string, onLog: OnLog)
   try {
     const packages = await findMissing();
     const download = ['download', '-qq', ...packages];
-    await run(STEP, { command: apt, args: download, options: { cwd: work } }, onLog);
+    await runStep(STEP, { command: apt, args: download, options: { cwd: work } }, onLog);
     await rm(tree, { recursive: true, force: true });
     await makeDirectory(tree);
     for (const file of (await readdir(work)).filter((name) => name.endsWith('.deb')))
-      await run(STEP, { command: 'dpkg', args: ['-x', join(work, file), tree], options: {} }, onLog);
+      await runStep(STEP, { command: 'dpkg', args: ['-x', join(work, file), tree], options: {} }, onLog);
     await rm(localDir, { recursive: true, force: true });
     await rename(tree, localDir);
   } finally {

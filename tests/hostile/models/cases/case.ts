@@ -3,7 +3,7 @@ import { event, streamed, whole } from '../bytes.ts';
 import type { Play } from '../server.ts';
 
 /** The message of a model's failure. */
-export const MODEL_FAILED = 'The model failed to answer.';
+export const MODEL_FAILED_TEXT = 'The model failed to answer.';
 
 /** What the client receives. */
 export type Sees =

@@ -14,7 +14,16 @@ import {
   whole,
 } from '../bytes.ts';
 import type { Play } from '../server.ts';
-import { brokenOff, type Case, failed, failedBoth, MODEL_FAILED, proving, relayed, says } from './case.ts';
+import {
+  brokenOff,
+  type Case,
+  failed,
+  failedBoth,
+  MODEL_FAILED_TEXT,
+  proving,
+  relayed,
+  says,
+} from './case.ts';
 
 /** Answers that are too long, too late, or break off. */
 
@@ -113,20 +122,23 @@ const ended = { connection: 'ended' } as const;
 export const BREAKS: readonly Case[] = (['end', 'reset'] as const).flatMap((how) => {
   const name = (when: string) => `${how === 'end' ? 'closed' : 'reset'} ${when}`;
   return [
-    ...failedBoth(name('before the head'), breaks(how), { ...ended, message: MODEL_FAILED }),
+    ...failedBoth(name('before the head'), breaks(how), { ...ended, message: MODEL_FAILED_TEXT }),
     ...failedBoth(name('within the head'), breaks(how, 'HTTP/1.1 200 OK\r\ncontent-ty'), {
       ...ended,
-      message: MODEL_FAILED,
+      message: MODEL_FAILED_TEXT,
     }),
-    ...failedBoth(name('after the head'), breaks(how, chunkedHead()), { ...ended, message: MODEL_FAILED }),
+    ...failedBoth(name('after the head'), breaks(how, chunkedHead()), {
+      ...ended,
+      message: MODEL_FAILED_TEXT,
+    }),
     failed(name('within the answer'), breaks(how, whole(ANSWER).subarray(0, -9)), {
       ...ended,
-      message: MODEL_FAILED,
+      message: MODEL_FAILED_TEXT,
     }),
     failed(name('within the first event'), breaks(how, chunkedHead(), chunk(HEL.slice(0, 20))), {
       ...ended,
       streamed: true,
-      message: MODEL_FAILED,
+      message: MODEL_FAILED_TEXT,
     }),
     brokenOff(name('after an event'), breaks(how, chunkedHead(), chunk(HEL)), 'upstream_error', ended),
     brokenOff(

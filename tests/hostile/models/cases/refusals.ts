@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { ANSWER, chunk, chunkedHead, DONE, event, HEL, HELLO, head, LO, streamed, whole } from '../bytes.ts';
 import type { Play } from '../server.ts';
-import { brokenOff, type Case, failed, failedBoth, MODEL_FAILED, says } from './case.ts';
+import { brokenOff, type Case, failed, failedBoth, MODEL_FAILED_TEXT, says } from './case.ts';
 
 /** Models that refuse, each in the dialect of its server, by the status or inside an answer. */
 
@@ -119,7 +119,7 @@ export const STATUSES: readonly Case[] = [
     '424 Failed Dependency',
     '425 Too Early',
     '429 Too Many Requests',
-  ].map((line) => failed(line, status(line, SECRET), { message: MODEL_FAILED, connection: 'kept' })),
+  ].map((line) => failed(line, status(line, SECRET), { message: MODEL_FAILED_TEXT, connection: 'kept' })),
   ...[
     '500 Internal Server Error',
     '502 Bad Gateway',
@@ -127,18 +127,20 @@ export const STATUSES: readonly Case[] = [
     '504 Gateway Timeout',
     '529 Overloaded',
     '999 Odd',
-  ].flatMap((line) => failedBoth(line, status(line, SECRET), { message: MODEL_FAILED, connection: 'kept' })),
+  ].flatMap((line) =>
+    failedBoth(line, status(line, SECRET), { message: MODEL_FAILED_TEXT, connection: 'kept' }),
+  ),
   ...['301 Moved Permanently', '302 Found', '307 Temporary Redirect', '308 Permanent Redirect'].flatMap(
     (line) =>
       failedBoth(line, says(head(line, 'location: /elsewhere', 'content-length: 0')), {
-        message: MODEL_FAILED,
+        message: MODEL_FAILED_TEXT,
         connection: 'kept',
       }),
   ),
-  failed('201 Created', status('201 Created', ANSWER), { message: MODEL_FAILED, connection: 'kept' }),
-  failed('204 No Content', says(head('204 No Content')), { message: MODEL_FAILED, connection: 'kept' }),
+  failed('201 Created', status('201 Created', ANSWER), { message: MODEL_FAILED_TEXT, connection: 'kept' }),
+  failed('204 No Content', says(head('204 No Content')), { message: MODEL_FAILED_TEXT, connection: 'kept' }),
   failed('206 Partial Content', status('206 Partial Content', ANSWER), {
-    message: MODEL_FAILED,
+    message: MODEL_FAILED_TEXT,
     connection: 'kept',
   }),
   failed('gzip', gzipped('200 OK', ANSWER), { message: UNREADABLE }),
@@ -188,7 +190,7 @@ export const IN_BAND: readonly Case[] = [
     { error: '' },
   ].map((error) =>
     failed(`first event, ${JSON.stringify(error)}`, first(event(error), DONE), {
-      message: MODEL_FAILED,
+      message: MODEL_FAILED_TEXT,
       streamed: true,
     }),
   ),
@@ -196,11 +198,11 @@ export const IN_BAND: readonly Case[] = [
   failed('whole, SGLang', says(whole(JSON.stringify(flat(SGLANG)))), refused(SGLANG)),
   failed('whole, TGI', says(whole(JSON.stringify(tgi))), refused(TGI)),
   failed('whole, a failure', says(whole(JSON.stringify(SECRET))), {
-    message: MODEL_FAILED,
+    message: MODEL_FAILED_TEXT,
     connection: 'kept',
   }),
   failed('whole, its code nested without end', says(whole(nestedCode)), {
-    message: MODEL_FAILED,
+    message: MODEL_FAILED_TEXT,
     connection: 'kept',
   }),
   failed('whole, nested without end', says(whole(nested)), refused(NO_REASON)),

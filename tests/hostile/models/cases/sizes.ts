@@ -15,7 +15,16 @@ import {
   whole,
 } from '../bytes.ts';
 import type { Play } from '../server.ts';
-import { answered, brokenOff, type Case, failed, failedBoth, MODEL_FAILED, relayed, says } from './case.ts';
+import {
+  answered,
+  brokenOff,
+  type Case,
+  failed,
+  failedBoth,
+  MODEL_FAILED_TEXT,
+  relayed,
+  says,
+} from './case.ts';
 
 /** Answers of exactly the largest size allowed, and larger ones. */
 
@@ -119,7 +128,7 @@ export const SIZES: readonly Case[] = [
     endless(chunkedHead(JSON_TYPE), (bytes) => chunk(bytes)),
     { message: TOO_LARGE },
   ),
-  ...failedBoth('bytes without end and without a head', endless(''), { message: MODEL_FAILED }),
+  ...failedBoth('bytes without end and without a head', endless(''), { message: MODEL_FAILED_TEXT }),
   relayed('an event of 1 MiB [limit.stream.event]', chunks(event(delta(EVENT)), LO, TAIL), {
     pieces: [EVENT, 'lo'],
   }),

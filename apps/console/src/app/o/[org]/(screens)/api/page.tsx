@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
 import { ApiScreen } from '#models/api-screen.tsx';
 import { firstUsable } from '#models/first-usable.ts';
-import { countByCondition, IN_ADDRESS, inOrder, modelRow } from '#models/rows.ts';
+import { countByCondition, inOrder, MODELS_IN_ADDRESS, modelRow } from '#models/rows.ts';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
@@ -22,7 +22,7 @@ export default async function Api({ params, searchParams }: ApiProps) {
   const { control, publicApiUrl } = services();
   const models = read(await control.listModels(actor, { org: org.slug }));
   const severalPools = new Set(models.map(({ pool }) => pool)).size > 1;
-  const sent = wantedRows(inOrder(models), await searchParams, IN_ADDRESS);
+  const sent = wantedRows(inOrder(models), await searchParams, MODELS_IN_ADDRESS);
   return (
     <>
       <Live everyMs={REFRESH_MS} />

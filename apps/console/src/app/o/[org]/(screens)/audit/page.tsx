@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
 import { EventsTable } from '#audit/events-table.tsx';
-import { cursorOf, filterOf, given, queryOf } from '#audit/filter.ts';
-import { Filters } from '#audit/filters.tsx';
+import { auditFilterOf, auditInputOf, auditQueryOf, cursorOf } from '#audit/filter.ts';
+import { AuditFilters } from '#audit/filters.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Link } from '#ui/link.tsx';
@@ -19,10 +19,10 @@ export default async function Audit({ params, searchParams }: AuditProps) {
   const { actor, org } = await requireOrg((await params).org);
   const query = await searchParams;
   const { before } = query;
-  const filter = filterOf(query);
+  const filter = auditFilterOf(query);
   const listed = await services().control.listAudit(actor, {
     org: org.slug,
-    ...given(filter),
+    ...auditInputOf(filter),
     ...cursorOf(query),
   });
   const refused = !listed.ok && listed.refusal.code === 'invalid_input' ? listed.refusal.message : null;
@@ -37,7 +37,7 @@ export default async function Audit({ params, searchParams }: AuditProps) {
         actions={['csv', 'jsonl'].map((format) => (
           <a
             key={format}
-            href={`${path}/export${queryOf(filter, { format })}`}
+            href={`${path}/export${auditQueryOf(filter, { format })}`}
             download
             className="button button--secondary gap-2"
           >
@@ -46,7 +46,7 @@ export default async function Audit({ params, searchParams }: AuditProps) {
           </a>
         ))}
       />
-      <Filters path={path} filter={filter} />
+      <AuditFilters path={path} filter={filter} />
       {refused === null ? null : (
         <Note kind="danger" className="mb-6">
           {refused}
@@ -57,7 +57,7 @@ export default async function Audit({ params, searchParams }: AuditProps) {
           {page.events.length === 0 ? (
             <Empty
               icon={<span className="icon-scroll-text size-5" aria-hidden />}
-              title={queryOf(filter) === '' ? 'Nothing here' : 'No event matches the filter'}
+              title={auditQueryOf(filter) === '' ? 'Nothing here' : 'No event matches the filter'}
             >
               Changes of keys, models, members and the plan appear here.
             </Empty>
@@ -68,12 +68,12 @@ export default async function Audit({ params, searchParams }: AuditProps) {
       ) : null}
       <nav className="mt-4 flex justify-end gap-2" aria-label="Pages">
         {before ? (
-          <Link href={`${path}${queryOf(filter)}`} className={link}>
+          <Link href={`${path}${auditQueryOf(filter)}`} className={link}>
             Newest
           </Link>
         ) : null}
         {page.next ? (
-          <Link href={`${path}${queryOf(filter, { before: page.next })}`} className={link}>
+          <Link href={`${path}${auditQueryOf(filter, { before: page.next })}`} className={link}>
             Older
           </Link>
         ) : null}

@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
 import { KeysScreen } from '#keys/keys-screen.tsx';
-import { rowOf } from '#keys/row-of.ts';
-import { IN_ADDRESS } from '#keys/rows.ts';
+import { keyRowOf } from '#keys/row-of.ts';
+import { KEYS_IN_ADDRESS } from '#keys/rows.ts';
 import { rulesOf } from '#keys/rules-of.ts';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
@@ -33,7 +33,7 @@ export default async function Keys({ params, searchParams }: KeysProps) {
         org={org.slug}
         plan={org.plan}
         mayChange={org.role === 'owner'}
-        keys={wantedRows(keys, await searchParams, IN_ADDRESS).map(rowOf)}
+        keys={wantedRows(keys, await searchParams, KEYS_IN_ADDRESS).map(keyRowOf)}
         valid={keys.filter(({ state }) => state !== 'Revoked').length}
         total={keys.length}
         models={read(models).map(({ name, kind, condition }) => ({ name, kind, condition }))}

@@ -2,8 +2,8 @@ import type { Metadata } from 'next';
 import { sentWith } from '#requests/choices.ts';
 import { CodeAdvice } from '#requests/code-advice.tsx';
 import { ENDS } from '#requests/ends.ts';
-import { queryOf } from '#requests/filter.ts';
-import { Filters } from '#requests/filters.tsx';
+import { requestQueryOf } from '#requests/filter.ts';
+import { RequestFilters } from '#requests/filters.tsx';
 import { keyChoices } from '#requests/key-name.ts';
 import { loadRequests } from '#requests/load.ts';
 import { RequestsTable } from '#requests/requests-table.tsx';
@@ -34,7 +34,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
   return (
     <>
       <RequestsHeader path={path} mayFollow={isNewest && !filter.id} />
-      <Filters
+      <RequestFilters
         path={path}
         filter={filter}
         org={org.slug}
@@ -62,7 +62,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
           {page.requests.length === 0 ? (
             <Empty
               icon={<span className="icon-list size-5" aria-hidden />}
-              title={queryOf(filter) === '' ? 'No requests yet' : 'No requests match the filter'}
+              title={requestQueryOf(filter) === '' ? 'No requests yet' : 'No requests match the filter'}
             >
               Requests appear here within seconds of their end.
             </Empty>
@@ -72,8 +72,8 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
         </section>
       ) : null}
       <Pages
-        newest={isNewest ? null : `${path}${queryOf(filter)}`}
-        older={page.next ? `${path}${queryOf(filter, { before: page.next })}` : null}
+        newest={isNewest ? null : `${path}${requestQueryOf(filter)}`}
+        older={page.next ? `${path}${requestQueryOf(filter, { before: page.next })}` : null}
       />
     </>
   );

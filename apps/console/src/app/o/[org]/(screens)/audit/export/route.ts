@@ -1,5 +1,5 @@
 import { EVENTS_A_PAGE, exported, FORMATS } from '#audit/export.ts';
-import { cursorOf, filterOf, given } from '#audit/filter.ts';
+import { auditFilterOf, auditInputOf, cursorOf } from '#audit/filter.ts';
 import { streamOf } from '#server/http/streamed.ts';
 import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
@@ -20,7 +20,7 @@ export async function GET(
   const format = Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
   if (!format) return new Response(null, { status: 400 });
   const { control, now } = services();
-  const wanted = { org, ...given(filterOf(query)), limit: EVENTS_A_PAGE };
+  const wanted = { org, ...auditInputOf(auditFilterOf(query)), limit: EVENTS_A_PAGE };
   const first = await control.listAudit(user.actor, { ...wanted, ...cursorOf(query) });
   if (!first.ok) return new Response(null, { status: first.refusal.code === 'invalid_input' ? 400 : 404 });
   const read = (before: string) => control.listAudit(user.actor, { ...wanted, before });

@@ -6,7 +6,7 @@ import type { Outcome } from './scenario.ts';
  * Runs an attack on its own stack, while the sampler watches the live state. Always stops the
  * stack.
  */
-export async function within(
+export async function underAttack(
   options: WorldOptions,
   attack: (world: World) => Promise<Outcome>,
 ): Promise<Outcome> {

@@ -9,7 +9,7 @@ const INPUTS = ['pointerdown', 'keydown', 'wheel', 'touchmove'] as const;
  * Tells the server, at most once a minute, that somebody uses this page. Otherwise the session of
  * someone who only reads and types would end as idle.
  */
-export function Activity() {
+export function SessionKeeper() {
   useEffect(() => {
     const left = new AbortController();
     let toldAt = Date.now();

@@ -12,7 +12,7 @@ export const SHARED_MODEL = 'tide';
  * An organization in which everything of its own contains its mark. All other names are the same as
  * in the other organization.
  */
-export interface Tenant {
+export interface TestOrg {
   readonly mark: string;
   readonly id: string;
   readonly slug: string;
@@ -28,10 +28,10 @@ export interface Tenant {
 export const newMark = (): string => randomBase62(MARK_LENGTH).toLowerCase();
 export const ownModelOf = (mark: string): string => `own-${mark}`;
 
-/** Creates a tenant with an owner, two models, two keys and answered requests. */
-export async function newTenant(control: Control, base: string): Promise<Tenant> {
+/** Creates an organization with an owner, two models, two keys and answered requests. */
+export async function newTestOrg(control: Control, base: string): Promise<TestOrg> {
   const mark = newMark();
-  const { id, slug: org } = must(await control.createOrg(OPERATOR, { name: `Tenant ${mark}`, plan: 'Pro' }));
+  const { id, slug: org } = must(await control.createOrg(OPERATOR, { name: `Org ${mark}`, plan: 'Pro' }));
   const owner = { email: `${mark}@example.com`, password: `password-${mark}` };
   must(await control.addMember(OPERATOR, { org, role: 'owner', ...owner }));
   const ownModel = ownModelOf(mark);
@@ -57,8 +57,8 @@ export async function newTenant(control: Control, base: string): Promise<Tenant>
   return { mark, id, slug: org, owner, key, narrowKey, standin, ownModel };
 }
 
-/** What another organization must not see of a tenant. */
-export const tracesOf = ({ mark, id, key, narrowKey }: Tenant): string[] => [
+/** What another organization must not see of it. */
+export const tracesOf = ({ mark, id, key, narrowKey }: TestOrg): string[] => [
   mark,
   id,
   id.slice('org_'.length),
