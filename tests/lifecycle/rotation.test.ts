@@ -1,19 +1,21 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CALLER_NAMES } from '@tidegate/contracts';
 import { limiterOverGrpc } from '@tidegate/control';
+import { callerOf, type ServiceIdentity } from '@tidegate/runtime';
 import { eventually, startUpstream, type Upstream } from '@tidegate/testing';
 import { ctlVariables } from '../support/control.ts';
 import { newKey, newOrg, post, publish as publishOpen } from '../support/org.ts';
 import { modelsOf, useStack } from '../support/stack.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const CERTIFICATES = join(ROOT, 'tests/fixtures/tls/services');
 const CALLERS = 4;
 const UPSTREAM_KEYS = ['sk-before', 'sk-meanwhile'];
 
@@ -26,6 +28,13 @@ const [keyFile, previousFile] = [join(dir, 'key'), join(dir, 'previous')];
 const [tokensFile, gatewayTokenFile] = [join(dir, 'tokens'), join(dir, 'gateway-token')];
 const serviceTokens = Object.fromEntries(CALLER_NAMES.map((service) => [service, newToken()]));
 const [oldToken = '', newerToken] = [serviceTokens.gateway, newToken()];
+
+/** For mutual TLS between all services, and with whoever calls them here. */
+const tlsOf = (pair: 'one' | 'two') => ({
+  GRPC_TLS_CA_FILE: join(CERTIFICATES, 'ca.pem'),
+  GRPC_TLS_CERT_FILE: join(CERTIFICATES, `${pair}.pem`),
+  GRPC_TLS_KEY_FILE: join(CERTIFICATES, `${pair}.key`),
+});
 
 /** Says which tokens of gateways limiters and runners find at their next start. */
 function accept(...ofGateways: readonly string[]): void {
@@ -57,11 +66,16 @@ const stack = useStack(async () => {
     const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
     return reply.json({ choices, usage });
   });
-  const limiter = { SERVICE_TOKENS: '', SERVICE_TOKENS_FILE: tokensFile };
-  const gateway = { SERVICE_TOKEN: '', SERVICE_TOKEN_FILE: gatewayTokenFile };
+  const limiter = { ...tlsOf('one'), SERVICE_TOKENS: '', SERVICE_TOKENS_FILE: tokensFile };
+  const gateway = { ...tlsOf('two'), SERVICE_TOKEN: '', SERVICE_TOKEN_FILE: gatewayTokenFile };
   const keys = { SECRET_KEY: '', SECRET_KEY_FILE: keyFile, SECRET_KEY_PREVIOUS_FILE: previousFile };
-  const env = { limiter, gateway, runner: { ...limiter, ...keys } };
+  const env = { limiter, gateway, metering: tlsOf('two'), runner: { ...limiter, ...keys } };
   return { demo: false, dataDir, scale: { gateway: 2, limiter: 2 }, env };
+});
+beforeAll(() => {
+  const file = join(stack().dataDir, 'env.json');
+  const ofCtl = JSON.parse(readFileSync(file, 'utf8'));
+  writeFileSync(file, JSON.stringify({ ...ofCtl, ...tlsOf('two') }));
 });
 afterAll(async () => {
   await upstream?.close();
@@ -120,6 +134,26 @@ function traffic(
   return { more, stop };
 }
 
+/** What a limiter says to a call that only ctl and consoles may make: nothing if it is answered. */
+async function saidTo(caller: ServiceIdentity): Promise<string> {
+  const [address = ''] = (ctlVariables(stack()).LIMITER_ADDRESSES ?? '').split(',');
+  const limiter = limiterOverGrpc([address], caller);
+  try {
+    return await limiter.refreshOrgs([]).then(() => '', String);
+  } finally {
+    limiter.close();
+  }
+}
+
+describe('a limiter with mutual TLS', () => {
+  it('asks whoever calls for a certificate and for a token', async () => {
+    const { token, tls } = callerOf(ctlVariables(stack()));
+    expect(await saidTo({ token, tls })).toBe('');
+    expect(await saidTo({ token, tls: null })).toContain('UNAVAILABLE');
+    expect(await saidTo({ token: null, tls })).toContain('UNAUTHENTICATED');
+  });
+});
+
 describe('the secret key', () => {
   it('is replaced while models with upstream keys are called, and no request fails', async () => {
     const org = await newOrg(stack());
@@ -156,16 +190,7 @@ describe('the secret key', () => {
 });
 
 describe("the gateways' token", () => {
-  /** What a limiter says to a call that no gateway may make. */
-  const refusal = async (token: string): Promise<string> => {
-    const [address = ''] = (ctlVariables(stack()).LIMITER_ADDRESSES ?? '').split(',');
-    const limiter = limiterOverGrpc([address], { token, tls: null });
-    try {
-      return await limiter.refreshOrgs([]).then(() => 'nothing', String);
-    } finally {
-      limiter.close();
-    }
-  };
+  const refusal = (token: string) => saidTo({ ...callerOf(tlsOf('two')), token });
 
   it('is replaced across two limiters, the runner and two gateways, and no request fails', async () => {
     const org = await newOrg(stack());

@@ -10,6 +10,7 @@ import {
 } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import type { Stack } from '@tidegate/local';
+import { callerOf } from '@tidegate/runtime';
 import { urlAs } from '@tidegate/testing';
 
 export const OPERATOR: Actor = { kind: 'operator' };
@@ -37,7 +38,7 @@ export function ctlVariables(stack: Reachable): Record<string, string> {
  */
 export function openControl(stack: Reachable, now: () => number = Date.now): OpenControl {
   const env = ctlVariables(stack);
-  const caller = { token: env.SERVICE_TOKEN ?? null, tls: null };
+  const caller = callerOf(env);
   const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','), caller);
   const runner = runnerOverGrpc(env.RUNNER_ADDRESS ?? '', caller);
   const openDb = (url: string) => createDb(url, { maxConnections: 4 });
