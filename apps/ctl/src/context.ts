@@ -34,7 +34,7 @@ export class CommandError extends Error {
 }
 
 /** @throws CommandError if none is set */
-export function redisUrlOf({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
+export function requiredRedisUrl({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
   if (REDIS_URL === undefined) throw new CommandError('This command looks into Redis: set REDIS_URL, too.');
   return REDIS_URL;
 }

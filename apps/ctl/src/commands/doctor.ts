@@ -1,6 +1,6 @@
 import { KEPT_DAYS } from '@tidegate/limits';
 import type { Command } from 'commander';
-import { CommandError, type Context, print, redisUrlOf } from '../context.ts';
+import { CommandError, type Context, print, requiredRedisUrl } from '../context.ts';
 import { reportText } from '../doctor/report.ts';
 import { failureOf } from '../failure.ts';
 import { toWhole } from './verb.ts';
@@ -18,7 +18,7 @@ export function addDoctorCommand(program: Command, context: Context): void {
         throw new CommandError(`Days must be a whole number from 1 to ${KEPT_DAYS.requests}.`);
       const config = context.config();
       const { REDIS_PREFIX: redisPrefix, SECRET_KEY, SECRET_KEY_PREVIOUS } = config;
-      const redisUrl = redisUrlOf(config);
+      const redisUrl = requiredRedisUrl(config);
       const { examine } = await import('../doctor/examine.ts');
       const patient = {
         ...{ redisUrl, redisPrefix, days, nowMs: Date.now(), explain: failureOf },

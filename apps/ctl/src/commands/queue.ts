@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { CommandError, type Context, OPERATOR, print, redisUrlOf } from '../context.ts';
+import { CommandError, type Context, OPERATOR, print, requiredRedisUrl } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
 import type { DeadLetter, QueueStatus } from '../queue-admin.ts';
 import { toWhole, verb } from './verb.ts';
@@ -8,7 +8,7 @@ const DEFAULT_LIMIT = 100;
 
 const open = async (context: Context) => {
   const config = context.config();
-  const redisUrl = redisUrlOf(config);
+  const redisUrl = requiredRedisUrl(config);
   const { openQueueAdmin } = await import('../queue-admin.ts');
   return openQueueAdmin(redisUrl, config.REDIS_PREFIX);
 };

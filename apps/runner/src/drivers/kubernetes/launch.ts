@@ -176,7 +176,7 @@ export class Launch {
       }
       const late = nowMs() >= this.#deadlineMs;
       if (this.#probes.size > 0) {
-        // Their probes say what is wrong. A model that others may need the room of does not keep it.
+        // Their probes say what is wrong. A model that wakes on request gives back its room.
         problemLog.note(null);
         if (late && (this.#reason === '' || !alwaysOn))
           this.#giveUp(this.#tooLate(describeProblems(this.#probes.problems)));
