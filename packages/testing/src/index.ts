@@ -13,6 +13,7 @@ export {
 export { cases, TEST_ENV, testEnv } from './env.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
 export { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
+export { isPidAlive } from './is-pid-alive.ts';
 export { LLAMA_CPP, LLAMA_CPP_STREAM } from './llama-cpp.ts';
 export { PATIENT_DB } from './patient-db.ts';
 export { findPgbouncer, type TestPgbouncer, testPgbouncer } from './pgbouncer.ts';
