@@ -24,10 +24,9 @@ import {
 } from '@tidegate/contracts';
 import { closeDb, createDb, migrate } from '@tidegate/db';
 import { findRedis, startPostgres, startRedis } from '@tidegate/embedded';
-import { generousPlan } from '@tidegate/limits';
 import { exitOf, stopChild, until } from '@tidegate/processes';
 import { createLimiterClient } from '@tidegate/rpc';
-import { freePort } from '@tidegate/testing';
+import { freePort, generousPlan } from '@tidegate/testing';
 import { OpenCalls } from '../apps/gateway/dist/limiter/open-calls.js';
 import { cpuUs } from './gateway/cpu.mjs';
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
 import { closeDb, createDb } from '@tidegate/db';
-import { generousPlan } from '@tidegate/limits';
 import { startStack } from '@tidegate/local';
+import { generousPlan } from '@tidegate/testing';
 import { Redis } from 'ioredis';
 
 const OPERATOR = { kind: 'operator' };

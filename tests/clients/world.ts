@@ -1,8 +1,7 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Control } from '@tidegate/control';
-import { generousPlan } from '@tidegate/limits';
 import { type Standin, startStandin } from '@tidegate/standin';
-import { eventually, startUpstream } from '@tidegate/testing';
+import { eventually, generousPlan, startUpstream } from '@tidegate/testing';
 import { must, OPERATOR, openControl } from '../support/control.ts';
 import { ask, post } from '../support/org.ts';
 import { useSharedStack } from '../support/stack.ts';

@@ -1,5 +1,6 @@
 import { randomBase62 } from '@tidegate/contracts';
-import { generousPlan, type PlanLimitValues } from '@tidegate/limits';
+import type { PlanLimitValues } from '@tidegate/limits';
+import { generousPlan } from '@tidegate/testing';
 import OpenAI from 'openai';
 import { controlOf, must, OPERATOR, type Reachable } from './control.ts';
 

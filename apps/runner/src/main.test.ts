@@ -5,9 +5,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, freePort, itAsRoot, testPostgres } from '@tidegate/testing';
+import { eventually, freePort, isPidAlive, itAsRoot, testPostgres } from '@tidegate/testing';
 import { BURGLAR } from './testing/burglar.ts';
-import { Harness, isAlive } from './testing/harness.ts';
+import { Harness } from './testing/harness.ts';
 
 /*
  * Runs the built runner as a process. It is killed and started again while models keep running.
@@ -79,7 +79,7 @@ describe('a runner that is killed', () => {
 
     first.child.kill('SIGKILL');
     await first.ended();
-    expect(isAlive(pid)).toBe(true);
+    expect(isPidAlive(pid)).toBe(true);
 
     const second = await run();
     await ready(second);
@@ -126,7 +126,7 @@ describe('a runner that is killed', () => {
     await db.model.update({ where: { id: deleted.modelId }, data: { deletedAt: new Date() } });
     process.kill(orphaned.starts()[0]?.pid ?? 0, 'SIGKILL');
     await ready(await run());
-    await eventually(() => pids.every((pid) => !isAlive(pid)));
+    await eventually(() => pids.every((pid) => !isPidAlive(pid)));
     expect(existsSync(join(harness.stateDir, `${deleted.modelId}.log`))).toBe(false);
   });
 });
@@ -150,7 +150,7 @@ describe('a runner that is told to stop', () => {
     const [{ pid } = { pid: 0 }] = model.starts();
     runner.child.kill('SIGTERM');
     expect(await runner.ended()).toBe(0);
-    expect(isAlive(pid)).toBe(true);
+    expect(isPidAlive(pid)).toBe(true);
   });
 
   it('ends them if configured so, and leaves no process', async () => {
@@ -161,7 +161,7 @@ describe('a runner that is told to stop', () => {
     const pids = model.starts().map(({ pid }) => pid);
     runner.child.kill('SIGTERM');
     expect(await runner.ended()).toBe(0);
-    expect(pids.filter(isAlive)).toEqual([]);
+    expect(pids.filter(isPidAlive)).toEqual([]);
     expect(readdirSync(harness.stateDir).filter((name) => name.endsWith('.json'))).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { generousPlan } from '@tidegate/limits';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { generousPlan, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from './fixture.ts';
 import type { Result } from './result.ts';
 

@@ -66,6 +66,3 @@ export const eachPlanLimit = <T>(value: (name: PlanLimitName, limit: PlanLimit) 
   Object.fromEntries(
     Object.entries(PLAN_LIMITS).map(([name, limit]) => [name, value(name as PlanLimitName, limit)]),
   ) as Record<PlanLimitName, T>;
-
-/** The most that a plan may allow, for tests and benches whose requests no limit should meet. */
-export const generousPlan = () => ({ ...eachPlanLimit((_name, { max }) => max), images: true });

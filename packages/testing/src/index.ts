@@ -12,7 +12,9 @@ export {
 } from './description.ts';
 export { cases, TEST_ENV, testEnv } from './env.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
+export { generousPlan } from './generous-plan.ts';
 export { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
+export { isPidAlive } from './is-pid-alive.ts';
 export { itAsRoot, itOnLinux, itWhere } from './it-where.ts';
 export { LLAMA_CPP, LLAMA_CPP_STREAM } from './llama-cpp.ts';
 export { PATIENT_DB } from './patient-db.ts';

@@ -1,7 +1,6 @@
 import { orgTagOf, randomBase62 } from '@tidegate/contracts';
 import type { Result } from '@tidegate/control';
-import { generousPlan } from '@tidegate/limits';
-import { eventually } from '@tidegate/testing';
+import { eventually, generousPlan } from '@tidegate/testing';
 import type { Key, KeyWish, Limits, Org, OrgWish } from './org.ts';
 import type { World } from './world.ts';
 

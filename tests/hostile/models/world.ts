@@ -1,7 +1,6 @@
 import type { Control } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
-import { generousPlan } from '@tidegate/limits';
-import { eventually } from '@tidegate/testing';
+import { eventually, generousPlan } from '@tidegate/testing';
 import { must, OPERATOR, openControl, type Reachable } from '../../support/control.ts';
 
 export const CONTEXT_TOKENS = 1_000;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { Control } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
-import { eventually } from '@tidegate/testing';
+import { eventually, isPidAlive } from '@tidegate/testing';
 import { must, OPERATOR, type Reachable } from '../../support/control.ts';
 import { COMPLETIONS, call, open, readAnswer } from '../../support/http.ts';
 import { ask, post } from '../../support/org.ts';
@@ -33,14 +33,6 @@ async function wokenCommand(world: Leaving, { slug: org, key }: TestOrg, name: s
   expect(listed.find((one) => one.name === name)?.condition).toBe('running');
   const record = join(world.stack.dataDir, 'runner', `${id}.json`);
   return Number(JSON.parse(readFileSync(record, 'utf8')).pid);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 /** What only rows and keys of this organization have. Accounts of its members stay. */
@@ -97,7 +89,7 @@ export function describeLeaving(world: () => Leaving): void {
         const deleted = must(await control.deleteOrg(OPERATOR, { org: gone.slug, confirm }));
         expect(deleted).toEqual({ id: gone.id, runnerTold: true, usageDeleted: true });
 
-        await eventually(() => !isAlive(pid));
+        await eventually(() => !isPidAlive(pid));
         for (const base of gateways)
           for (const key of [gone.key.key, gone.narrowKey.key])
             expect(await call(base, { key, body: ask(SHARED_MODEL, 'x') })).toMatchObject({

@@ -9,10 +9,9 @@ import {
   parseApiKey,
 } from '@tidegate/contracts';
 import { createDb, type Db } from '@tidegate/db';
-import { generousPlan } from '@tidegate/limits';
 import type { RedisClient } from '@tidegate/redis';
 import { createLogger, createMetrics } from '@tidegate/runtime';
-import { PATIENT_DB } from '@tidegate/testing';
+import { generousPlan, PATIENT_DB } from '@tidegate/testing';
 import { type Limiter, type LimiterOptions, startLimiter } from '../limiter.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { createRedis } from '../redis/connection.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testPostgres } from '@tidegate/testing';
+import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
 import type { TestRunner } from '../testing/client.ts';
-import { Harness, isAlive, type PublishedProcess } from '../testing/harness.ts';
+import { Harness, type PublishedProcess } from '../testing/harness.ts';
 
 let harness: Harness;
 let model: PublishedProcess;
@@ -26,7 +26,7 @@ describe('a wake-on-request model that nobody uses', () => {
     await runner.wake(model.modelId);
     await eventually(() => watchers.every((one) => one.condition(model.modelId) === 'CONDITION_ASLEEP'));
     expect(watchers[0]?.models.get(model.modelId)).toMatchObject({ replicas: [], wakeable: true });
-    await eventually(() => !isAlive(pid()));
+    await eventually(() => !isPidAlive(pid()));
     const { condition } = await harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
     expect(condition).toBe('asleep');
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
@@ -55,10 +55,10 @@ describe('a wake-on-request model that nobody uses', () => {
     await runner.wake(model.modelId);
     slow.acknowledging = false;
     await eventually(() => prompt.condition(model.modelId) === 'CONDITION_ASLEEP');
-    expect(isAlive(pid())).toBe(true);
+    expect(isPidAlive(pid())).toBe(true);
     slow.acknowledging = true;
     slow.report();
-    await eventually(() => !isAlive(pid()));
+    await eventually(() => !isPidAlive(pid()));
   });
 
   it('returns to running without a new start when a gateway does not acknowledge in time', async () => {
@@ -69,7 +69,7 @@ describe('a wake-on-request model that nobody uses', () => {
     await eventually(() => deaf.condition(model.modelId) === 'CONDITION_ASLEEP');
     await eventually(() => deaf.condition(model.modelId) === 'CONDITION_RUNNING');
     expect(model.starts()).toHaveLength(1);
-    expect(isAlive(pid())).toBe(true);
+    expect(isPidAlive(pid())).toBe(true);
   });
 
   it('returns to running for a request that arrives while it is announced asleep', async () => {
@@ -93,7 +93,7 @@ describe('a wake-on-request model that nobody uses', () => {
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_ASLEEP');
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
     expect(model.starts()).toHaveLength(1);
-    expect(isAlive(pid())).toBe(true);
+    expect(isPidAlive(pid())).toBe(true);
   });
 
   it('is not put to sleep under a gateway that has just lost its connection', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, isAlive } from '../testing/harness.ts';
+import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
+import { Harness } from '../testing/harness.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -20,7 +20,7 @@ describe('the runners of two pools', () => {
     await local.wake(here.modelId);
     const gpu = await harness.start({ pool: 'gpu0' });
     await gpu.wake(there.modelId);
-    expect([pidOf(here), pidOf(there)].map(isAlive)).toEqual([true, true]);
+    expect([pidOf(here), pidOf(there)].map(isPidAlive)).toEqual([true, true]);
     await expect(local.wake(there.modelId)).rejects.toMatchObject({ details: 'no such model' });
     expect([...local.watch('gw').models.keys()]).not.toContain(there.modelId);
     expect(await gpu.refresh(here.modelId)).toMatchObject({ condition: 'CONDITION_UNSPECIFIED' });

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testPostgres } from '@tidegate/testing';
+import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
 import type { TestRunner } from '../testing/client.ts';
-import { Harness, isAlive } from '../testing/harness.ts';
+import { Harness } from '../testing/harness.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -107,7 +107,7 @@ describe('a wake-on-request model', () => {
       condition: 'CONDITION_FAILED',
       reason: 'The model was not ready within 1 s (connection refused).',
     });
-    await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+    await eventually(() => !isPidAlive(model.starts()[0]?.pid ?? 0));
   });
 });
 
@@ -179,7 +179,7 @@ describe('an always-on model', () => {
     await fetch(new URL('/sick', replica?.baseUrl));
     await eventually(() => model.starts().length === 2);
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
-    expect(isAlive(model.starts()[0]?.pid ?? 0)).toBe(false);
+    expect(isPidAlive(model.starts()[0]?.pid ?? 0)).toBe(false);
   });
 });
 
@@ -192,7 +192,7 @@ describe('a stop', () => {
     expect(await runner.stopModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STOPPED' });
     expect(await waiting).toMatchObject({ condition: 'CONDITION_STOPPED' });
     expect(await persisted(model.modelId)).toEqual({ condition: 'stopped', reason: null });
-    await eventually(() => !isAlive(pid));
+    await eventually(() => !isPidAlive(pid));
   });
 
   it('ends the whole process group, including children that outlive their parent and processes that ignore SIGTERM', async () => {
@@ -202,7 +202,7 @@ describe('a stop', () => {
     const pids = model.starts().map(({ pid }) => pid);
     expect(pids).toHaveLength(2);
     await runner.stopModel(model.modelId);
-    await eventually(() => pids.every((pid) => !isAlive(pid)));
+    await eventually(() => pids.every((pid) => !isPidAlive(pid)));
   });
 
   it('can be undone by a start, which waits until the old process has ended', async () => {
@@ -213,7 +213,7 @@ describe('a stop', () => {
     expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
     const [first, second] = model.starts();
-    expect([isAlive(first?.pid ?? 0), isAlive(second?.pid ?? 0)]).toEqual([false, true]);
+    expect([isPidAlive(first?.pid ?? 0), isPidAlive(second?.pid ?? 0)]).toEqual([false, true]);
   });
 });
 
@@ -224,7 +224,7 @@ describe('a model', () => {
     await runner.wake(model.modelId);
     const [leader, child] = model.starts();
     process.kill(leader?.pid ?? 0, 'SIGKILL');
-    await eventually(() => !isAlive(child?.pid ?? 0));
+    await eventually(() => !isPidAlive(child?.pid ?? 0));
   });
 
   it('that is deleted leaves every catalog before the call is answered, and leaves no process', async () => {
@@ -236,7 +236,7 @@ describe('a model', () => {
     expect(await runner.refresh(model.modelId)).toMatchObject({ condition: 'CONDITION_UNSPECIFIED' });
     expect(watcher.models.has(model.modelId)).toBe(false);
     await expect(runner.wake(model.modelId)).rejects.toMatchObject({ code: status.NOT_FOUND });
-    await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+    await eventually(() => !isPidAlive(model.starts()[0]?.pid ?? 0));
   });
 
   it('whose refresh was missed is found at the next full read', async () => {

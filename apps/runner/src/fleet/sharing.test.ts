@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createMetrics } from '@tidegate/runtime';
-import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, isAlive, type PublishedProcess } from '../testing/harness.ts';
+import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
+import { Harness, type PublishedProcess } from '../testing/harness.ts';
 
 /** Models give way as soon as they are idle. */
 const STEADY = { timings: { minimumStayMs: 0 } };
@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-const runs = ({ starts }: PublishedProcess) => starts().some(({ pid }) => isAlive(pid));
+const runs = ({ starts }: PublishedProcess) => starts().some(({ pid }) => isPidAlive(pid));
 const RUNNING = { condition: 'CONDITION_RUNNING' };
 
 describe('models that share a pool', () => {

@@ -4,9 +4,16 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/gl
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { identify } from '@tidegate/processes';
 import { createLogger } from '@tidegate/runtime';
-import { eventually, findPgbouncer, PATIENT_DB, testPgbouncer, testPostgres } from '@tidegate/testing';
+import {
+  eventually,
+  findPgbouncer,
+  isPidAlive,
+  PATIENT_DB,
+  testPgbouncer,
+  testPostgres,
+} from '@tidegate/testing';
 import type { Runner } from '../runner.ts';
-import { Harness, isAlive } from '../testing/harness.ts';
+import { Harness } from '../testing/harness.ts';
 import { LEAD_TIMINGS, type Lead, type LeadOptions, takeLead } from './lead.ts';
 import { hasEnded, ownProcess } from './own-process.ts';
 
@@ -161,7 +168,7 @@ describe('a runner that loses the lead', () => {
     await harness.db.$transaction(async (tx) => {
       await tx.$queryRaw`SELECT 1 FROM model WHERE id = ${model.modelId} FOR UPDATE`;
       runner.stopModel(model.modelId).catch(() => {});
-      await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+      await eventually(() => !isPidAlive(model.starts()[0]?.pid ?? 0));
       await eventually(waitsForAModel);
       // The write that waits does not keep another runner from the lease.
       await anotherTakesTheLead();

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newModelId, newOrgId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, type Prisma } from '@tidegate/db';
-import { identify } from '@tidegate/processes';
 import { createRunnerClient } from '@tidegate/rpc';
 import { createLogger, createMetrics, type Registry } from '@tidegate/runtime';
-import { PATIENT_DB } from '@tidegate/testing';
+import { isPidAlive, PATIENT_DB } from '@tidegate/testing';
 import type { KubernetesConfig } from '../config.ts';
 import type { FleetTimings } from '../fleet/timings.ts';
 import type { ModelUser } from '../isolation/model-user.ts';
@@ -58,7 +57,7 @@ export class Harness {
   async close(): Promise<void> {
     for (const runner of this.#runners) await runner.close();
     for (const pid of this.#published.flatMap(({ starts }) => starts().map((start) => start.pid)))
-      if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+      if (isPidAlive(pid)) process.kill(pid, 'SIGKILL');
     for (const close of this.#closing.reverse()) await close();
   }
 
@@ -181,5 +180,3 @@ export class Harness {
     return { client, runner, ...calls(client), watch: (instanceId) => new Watcher(client, instanceId) };
   }
 }
-
-export const isAlive = (pid: number): boolean => identify(pid) !== null;

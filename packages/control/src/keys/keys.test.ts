@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newApiKey, parseApiKey } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { generousPlan } from '@tidegate/limits';
 import {
+  generousPlan,
   PATIENT_DB,
   type TestPostgres,
   testClock,

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, freePort, itOnLinux, itWhere } from '@tidegate/testing';
+import { eventually, freePort, isPidAlive, itOnLinux, itWhere } from '@tidegate/testing';
 import pg from 'pg';
 import { findPostgresBinaries, type PostgresBinaries } from './binaries.ts';
 import { clearStaleLock } from './lock.ts';
@@ -56,14 +56,6 @@ async function query(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
-
 /**
  * Copies the server's programs and libraries to a folder with this mode. With 0700 only this user
  * can enter.
@@ -87,7 +79,7 @@ describe('startPostgres', () => {
     const first = await start();
     await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
     await first.stop();
-    expect(isAlive(first.pid)).toBe(false);
+    expect(isPidAlive(first.pid)).toBe(false);
     const second = await start();
     expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 1 }]);
     expect(new URL(second.url).password).toBe(new URL(first.url).password);
@@ -291,8 +283,8 @@ describe('startPostgres', () => {
     const pid = await new Promise<number>((resolve) =>
       owner.stdout.once('data', (data) => resolve(Number(data))),
     );
-    expect(isAlive(pid)).toBe(true);
+    expect(isPidAlive(pid)).toBe(true);
     owner.kill('SIGKILL');
-    await eventually(() => !isAlive(pid));
+    await eventually(() => !isPidAlive(pid));
   });
 });

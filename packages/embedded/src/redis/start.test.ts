@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, freePort, itOnLinux } from '@tidegate/testing';
+import { eventually, freePort, isPidAlive, itOnLinux } from '@tidegate/testing';
 import { findRedis, type RedisServer } from './find.ts';
 import { type RunningRedis, startRedis } from './start.ts';
 
@@ -26,14 +26,6 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
-
 describe('startRedis', () => {
   it('names the port that is taken', async () => {
     const port = await freePort();
@@ -44,9 +36,9 @@ describe('startRedis', () => {
 
   it('is gone when stop resolves, and stopping again does nothing', async () => {
     running = await startRedis({ server, dir, port: await freePort() });
-    expect(isAlive(running.pid)).toBe(true);
+    expect(isPidAlive(running.pid)).toBe(true);
     await running.stop();
-    expect(isAlive(running.pid)).toBe(false);
+    expect(isPidAlive(running.pid)).toBe(false);
     await running.stop();
   });
 
@@ -66,8 +58,8 @@ describe('startRedis', () => {
     const pid = await new Promise<number>((resolve) =>
       owner.stdout.once('data', (data) => resolve(Number(data))),
     );
-    expect(isAlive(pid)).toBe(true);
+    expect(isPidAlive(pid)).toBe(true);
     owner.kill('SIGKILL');
-    await eventually(() => !isAlive(pid));
+    await eventually(() => !isPidAlive(pid));
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, isAlive } from '../../testing/harness.ts';
+import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
+import { Harness } from '../../testing/harness.ts';
 import { FAST } from '../../testing/timings.ts';
 import { readRecord } from './state-file.ts';
 
@@ -26,9 +26,9 @@ describe('a process that was told to end when its runner went', () => {
   it('is ended by the next one, and its model stays asleep and never fails', async () => {
     const model = await abandonedInItsSleep();
     const [pid = 0] = pids(model);
-    expect(isAlive(pid)).toBe(true);
+    expect(isPidAlive(pid)).toBe(true);
     const watcher = (await harness.start()).watch('gw_1');
-    await eventually(() => !isAlive(pid) && watcher.condition(model.modelId));
+    await eventually(() => !isPidAlive(pid) && watcher.condition(model.modelId));
     await eventually(() => readRecord(harness.stateDir, model.modelId) === null);
     const seen = watcher.updates.flatMap(({ models }) => models.map(({ condition }) => condition));
     expect(new Set(seen)).toEqual(new Set(['CONDITION_ASLEEP']));
@@ -40,7 +40,7 @@ describe('a process that was told to end when its runner went', () => {
     const runner = await harness.start();
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
     const [first = 0, second = 0] = pids(model);
-    expect([isAlive(first), isAlive(second)]).toEqual([false, true]);
+    expect([isPidAlive(first), isPidAlive(second)]).toEqual([false, true]);
     await harness.elapse(100);
     expect(readRecord(harness.stateDir, model.modelId)?.pid).toBe(second);
   });

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { seal } from '@tidegate/contracts';
-import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, isAlive, type PublishedProcess } from '../../testing/harness.ts';
+import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
+import { Harness, type PublishedProcess } from '../../testing/harness.ts';
 import { lastLines, secretsOf } from './process-output.ts';
 
 let harness: Harness;
@@ -147,7 +147,7 @@ describe('a process that never stops printing', () => {
   const goesOn = async (model: PublishedProcess) => {
     const before = printedBy(model);
     await eventually(() => printedBy(model) > before + 3);
-    expect(isAlive(model.starts()[0]?.pid ?? 0)).toBe(true);
+    expect(isPidAlive(model.starts()[0]?.pid ?? 0)).toBe(true);
   };
 
   it('keeps running once it is ready, and nothing that it prints later is quoted', async () => {
@@ -173,7 +173,7 @@ describe('a process that never stops printing', () => {
     expect(await second.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
     await goesOn(model);
     await second.stopModel(model.modelId);
-    await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+    await eventually(() => !isPidAlive(model.starts()[0]?.pid ?? 0));
   });
 });
 

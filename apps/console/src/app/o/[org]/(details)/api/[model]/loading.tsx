@@ -1,1 +1,1 @@
-export { default } from '../../../(screens)/loading.tsx';
+export { default } from '#app/o/[org]/(screens)/loading.tsx';
