@@ -11,8 +11,8 @@ import {
   secretKey,
   serviceFields,
   type Trust,
+  trustByTokensOf,
   trustFields,
-  trustOf,
   type Variables,
   wholeNumber,
 } from '@tidegate/runtime';
@@ -116,7 +116,7 @@ export interface KubernetesConfig {
  */
 export function readConfig(env: Variables = process.env, uid = process.getuid?.()): Config {
   return loadConfig(schema, env, {
-    trust: (config) => trustOf(config, { variable: 'RUNNER_HOST', host: config.RUNNER_HOST }),
+    trust: (config) => trustByTokensOf(config, 'callers of the runner get upstream keys'),
     tracing: tracingOf,
     secretKeys: ({ SECRET_KEY, SECRET_KEY_PREVIOUS }) =>
       SECRET_KEY_PREVIOUS ? [SECRET_KEY, SECRET_KEY_PREVIOUS] : [SECRET_KEY],

@@ -49,6 +49,7 @@ async function run(env: Record<string, string> = {}): Promise<Run> {
       DATABASE_URL: harness.url,
       RUNNER_STATE_DIR: harness.stateDir,
       SECRET_KEY: harness.secretKey.toString('base64'),
+      SERVICE_TOKENS: `gateway:${harness.gatewayToken}`,
       LOG_LEVEL: 'warn',
       ...env,
     },
@@ -236,7 +237,12 @@ describe('a runner as its operator sees it', () => {
   async function failedStart(env: Record<string, string>): Promise<string> {
     const child = spawn(process.execPath, [MAIN], {
       stdio: ['ignore', 'pipe', 'ignore'],
-      env: { DATABASE_URL: harness.url, RUNNER_STATE_DIR: harness.stateDir, ...env },
+      env: {
+        DATABASE_URL: harness.url,
+        RUNNER_STATE_DIR: harness.stateDir,
+        SERVICE_TOKENS: `gateway:${harness.gatewayToken}`,
+        ...env,
+      },
     });
     processes.add(child);
     let printed = '';
@@ -256,6 +262,16 @@ describe('a runner as its operator sees it', () => {
       msg: expect.stringContaining('SECRET_KEY must be 32 bytes in base64'),
     });
     expect(printed).not.toContain('c2hvcnQ=');
+  });
+
+  it('does not start without service tokens, although it listens on loopback only', async () => {
+    const env = { RUNNER_HOST: '127.0.0.1', RUNNER_PORT: '0', ADMIN_PORT: '0', SERVICE_TOKENS: '' };
+    const printed = await failedStart({ ...env, SECRET_KEY: harness.secretKey.toString('base64') });
+    expect(JSON.parse(printed)).toMatchObject({
+      issues: [
+        { variable: 'SERVICE_TOKENS', reason: 'is not set, and callers of the runner get upstream keys' },
+      ],
+    });
   });
 
   it('does not start on a port that is taken, and the last line names its variable', async () => {

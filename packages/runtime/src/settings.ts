@@ -29,6 +29,7 @@ export {
   type ServiceToken,
   type TlsFiles,
   type Trust,
+  trustByTokensOf,
   trustFields,
   trustOf,
 } from './trust.ts';

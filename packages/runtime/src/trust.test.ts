@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { loadConfig } from './config.ts';
-import { callerFields, callerOf, trustFields, trustOf } from './trust.ts';
+import { callerFields, callerOf, trustByTokensOf, trustFields, trustOf } from './trust.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../tests/fixtures/tls/services');
 const A = 'a'.repeat(32);
@@ -39,6 +39,17 @@ describe('whom a service answers', () => {
       );
     },
   );
+
+  it('must be said for a service that needs it even on loopback', () => {
+    const read = (env: Record<string, string>) =>
+      trustByTokensOf(loadConfig(z.object(trustFields), env), 'its callers get secrets');
+    expect(() => read({})).toThrow('SERVICE_TOKENS: is not set, and its callers get secrets');
+    expect(() => read(TLS)).toThrow('SERVICE_TOKENS: is not set, and a certificate alone');
+    expect(read({ SERVICE_TOKENS: `gateway:${A}` })).toEqual({
+      tokens: [{ service: 'gateway', token: A }],
+      tls: null,
+    });
+  });
 
   it('must be said also with TLS', () => {
     expect(() => trust(TLS, '0.0.0.0')).toThrow('SERVICE_TOKENS: is not set, and a certificate alone');

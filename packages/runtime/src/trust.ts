@@ -88,7 +88,7 @@ export const callerFields = {
 /** What a service that others call reads. `trustOf` checks it. */
 export const trustFields = {
   SERVICE_TOKENS: secret(serviceTokens.optional()).describe(
-    'Who may call: `gateway:TOKEN,metering:TOKEN,console:TOKEN,ctl:TOKEN`. A service may have several tokens, so that its token can be changed without a pause. Needed unless the service listens on loopback only, without TLS',
+    'Who may call: `gateway:TOKEN,metering:TOKEN,console:TOKEN,ctl:TOKEN`. A service may have several tokens, so that its token can be changed without a pause. The runner always needs it, because gateways get upstream keys from it. The limiter needs it unless it listens on loopback only, without TLS',
   ),
   ...tlsFields,
 };
@@ -110,18 +110,20 @@ export function trustOf(
   config: Fields<typeof trustFields>,
   listen: { readonly variable: string; readonly host: string },
 ): Trust {
+  if (isLoopback(listen.host) && !config.SERVICE_TOKENS && !tlsOf(config)) return { tokens: [], tls: null };
+  return trustByTokensOf(config, `${listen.variable} lets other machines call this service`);
+}
+
+/**
+ * @param why why this service must have tokens. It follows "is not set, and".
+ * @throws ConfigError
+ */
+export function trustByTokensOf(config: Fields<typeof trustFields>, why: string): Trust {
   const tls = tlsOf(config);
-  const tokens = config.SERVICE_TOKENS ?? [];
-  if (tokens.length === 0 && (tls || !isLoopback(listen.host)))
-    throw new ConfigError([
-      {
-        variable: 'SERVICE_TOKENS',
-        reason: tls
-          ? 'is not set, and a certificate alone does not say which service calls'
-          : `is not set, and ${listen.variable} lets other machines call this service`,
-      },
-    ]);
-  return { tokens, tls };
+  const tokens = config.SERVICE_TOKENS;
+  if (tokens) return { tokens, tls };
+  const reason = tls ? 'a certificate alone does not say which service calls' : why;
+  throw new ConfigError([{ variable: 'SERVICE_TOKENS', reason: `is not set, and ${reason}` }]);
 }
 
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(host);

@@ -24,6 +24,7 @@ export class Harness {
   readonly dir = mkdtempSync(join(tmpdir(), 'tidegate-runner-'));
   readonly stateDir = join(this.dir, 'state');
   readonly secretKey = Buffer.alloc(32, 7);
+  readonly gatewayToken = 'g'.repeat(32);
   readonly orgId = newOrgId();
   readonly url: string;
   readonly db: Db;
@@ -175,7 +176,7 @@ export class Harness {
   }
 
   connect(port: number, runner: Runner | null = null): TestRunner {
-    const client = createRunnerClient(`127.0.0.1:${port}`);
+    const client = createRunnerClient(`127.0.0.1:${port}`, { token: this.gatewayToken, tls: null });
     this.#closing.push(() => client.close());
     return { client, runner, ...calls(client), watch: (instanceId) => new Watcher(client, instanceId) };
   }
