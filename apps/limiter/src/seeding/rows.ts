@@ -1,5 +1,6 @@
 import type { Db } from '@tidegate/db';
 import { expiryInstantMs } from '@tidegate/limits';
+import { type EnforcedColumn, type EnforcedValues, limitsFrom } from './limits.ts';
 
 /** A key as Postgres has it. */
 export interface KeyRow {
@@ -17,14 +18,10 @@ export interface KeyRow {
 }
 
 /** The current limits of an organization. */
-export interface OrgRow {
+export interface OrgRow extends EnforcedValues {
   readonly orgId: string;
   readonly version: number;
   readonly images: boolean;
-  readonly requestsPerMinute: number;
-  readonly requestsAtOnce: number;
-  readonly requestsPerMonth: number;
-  readonly tokensPerMonth: number;
   /** The life of its state in Redis at the time of the read. */
   readonly life: string;
   /** Whether this is the first life, so that no earlier state can have been lost. */
@@ -59,15 +56,11 @@ function expiryOf({ expiresAt, expiresOn }: { expiresAt: Date | null; expiresOn:
   return expiresOn ? expiryInstantMs(expiresOn.toISOString().slice(0, 10)) : 0;
 }
 
-interface RawOrg {
-  readonly id: string;
+interface RawOrg extends Readonly<Record<EnforcedColumn, number | bigint>> {
+  readonly org_id: string;
   readonly limiter_life: string | null;
   readonly limits_version: bigint;
   readonly images: boolean;
-  readonly requests_per_minute: number;
-  readonly requests_at_once: number;
-  readonly requests_per_month: bigint;
-  readonly tokens_per_month: bigint;
 }
 
 /**
@@ -83,20 +76,16 @@ export async function readOrgs(db: Db, lives: ReadonlyMap<string, string>): Prom
     WHERE org.id = seen.id AND org.limiter_life IS NULL`;
   // One statement, so that version and values belong together.
   const rows = await db.$queryRaw<RawOrg[]>`
-    SELECT o.id, o.limiter_life, o.limits_version, p.images, p.requests_per_minute, p.requests_at_once, p.requests_per_month,
-      p.tokens_per_month
+    SELECT p.*, o.id AS org_id, o.limiter_life, o.limits_version
     FROM org o JOIN plan p ON p.id = o.plan_id
     WHERE o.id = ANY(${ids}::text[])`;
   return rows.map((row) => {
-    const life = lives.get(row.id) ?? '';
+    const life = lives.get(row.org_id) ?? '';
     return {
-      orgId: row.id,
+      ...limitsFrom(row),
+      orgId: row.org_id,
       version: Number(row.limits_version),
       images: row.images,
-      requestsPerMinute: row.requests_per_minute,
-      requestsAtOnce: row.requests_at_once,
-      requestsPerMonth: Number(row.requests_per_month),
-      tokensPerMonth: Number(row.tokens_per_month),
       life,
       firstLife: row.limiter_life === life,
     };

@@ -4,6 +4,7 @@ import { unexpected } from '../admission/decision.ts';
 import { LimiterError } from '../limiter-error.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
+import { limitFields } from './limits.ts';
 import type { KeyRow, MonthRow, OrgRow } from './rows.ts';
 
 const DAY_S = 86_400;
@@ -93,12 +94,10 @@ export async function writeOrg(
       org.firstLife ? 1 : 0,
       RECOVER_US,
       org.version,
-      org.images ? 1 : 0,
-      org.requestsPerMinute,
-      org.requestsAtOnce,
-      org.requestsPerMonth,
-      org.tokensPerMonth,
       overwritten ?? '',
+      'images',
+      org.images ? 1 : 0,
+      ...limitFields(org),
     ],
   );
   const [code] = reply;

@@ -4,24 +4,21 @@
 --
 -- KEYS  1 org
 -- ARGV  1 offset (us)  2 life  3 it is the first (1, 0)  4 time to recover (us)  5 version
---       6 images (1, 0)  7 requests a minute  8 requests at once  9 requests a month
---       10 tokens a month
---       11 a version in Redis to be overwritten although it is newer, because Postgres is an older
+--       6 a version in Redis to be overwritten although it is newer, because Postgres is an older
 --       copy; empty: none
+--       7 and more: the limits, each a field of the organization and its value
 -- Returns written | kept
 --   recovering                                            written after a loss
 --   another_life                                          lost since its life was read: start over
 --!include time
 
 local org_data = KEYS[1]
-local offset_us, life, first_life, recover_us, version, images, rpm, at_once, requests_month,
-  tokens_month, overwritten = unpack(ARGV)
+local offset_us, life, first_life, recover_us, version, overwritten = unpack(ARGV, 1, 6)
 
 local org = redis.call('HMGET', org_data, 'life', 'version')
 if org[1] ~= life then return { 'another_life' } end
 if org[2] and org[2] + 0 >= version + 0 and org[2] ~= overwritten then return { 'kept' } end
-redis.call('HSET', org_data, 'version', version, 'images', images, 'rpm', rpm, 'at_once', at_once,
-  'requests_month', requests_month, 'tokens_month', tokens_month)
+redis.call('HSET', org_data, 'version', version, unpack(ARGV, 7))
 if org[2] or first_life == '1' then return { 'written' } end
 redis.call('HSET', org_data, 'opens_us', exact(now_us(offset_us) + recover_us))
 return { 'recovering' }
