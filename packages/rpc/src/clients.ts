@@ -57,12 +57,13 @@ const channelOptions: ChannelOptions = {
 const NOBODY: ServiceIdentity = { token: null, tls: null };
 
 /**
- * A runner that hangs keeps its connections and its port, so only silence tells. Its lease passes to
- * another runner 6 s after the last sign of life at the earliest, and 8.5 s at the latest. So the
- * silence is noticed within 6 s: sooner would win nothing. Of these, a runner has 4 s to answer a
- * ping, because on a busy machine a healthy process, at either end, may get no turn for a second or
- * two. A connection that is given up all the same costs little: gateways serve from what they know,
- * and connect and ask for their wakes again at once. Our servers take pings as often as they come.
+ * A runner that hangs keeps its connections and its port, so only silence tells. Its lease passes
+ * to another runner 6 s after the last sign of life at the earliest, and 8.5 s at the latest. So
+ * the silence is noticed within 6 s: sooner would win nothing. Of these, a runner has 4 s to answer
+ * a ping, because on a busy machine a healthy process, at either end, may get no turn for a second
+ * or two. A connection that is given up all the same costs little: gateways serve from what they
+ * know, and connect and ask for their wakes again at once. Our servers take pings as often as they
+ * come.
  */
 const runnerOptions: ChannelOptions = {
   ...channelOptions,

@@ -48,8 +48,8 @@ export function readRecord(stateDir: string, modelId: string): ProcessRecord | n
 }
 
 /**
- * Writes the whole record or nothing. It is on disk when this returns. False: it may not be written,
- * and nothing is.
+ * Writes the whole record or nothing. It is on disk when this returns. False: it may not be
+ * written, and nothing is.
  *
  * @param may asked when all that can take long is done
  */
