@@ -46,7 +46,7 @@ beforeEach(async () => {
   for (const [name, model] of Object.entries(models)) {
     const { command, healthPath } = model;
     must(await controlOf(stack).publishModel(OPERATOR, { ...common, name, command, healthPath }));
-    model.say('listen');
+    model.say('answer');
   }
   const start = async (port = 0) => {
     const stateDir = join(folder.dir, 'state');

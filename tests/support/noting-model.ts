@@ -4,7 +4,8 @@ import { join } from 'node:path';
 
 /**
  * Notes each of its starts. Goes on once a file has a word in it: fails if that is `fail`, and
- * otherwise listens. Notes the text of each call, in the order in which calls arrive.
+ * otherwise listens. Notes the text of each call, in the order in which calls arrive, and answers
+ * once the word is `answer`.
  */
 const PROGRAM = `
 import { appendFileSync, readFileSync } from 'node:fs';
@@ -15,6 +16,11 @@ const message = { role: 'assistant', content: 'Hello' };
 const choices = [{ index: 0, message, finish_reason: 'stop' }];
 const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 const ANSWER = JSON.stringify({ choices, usage });
+const said = () => readFileSync(word, 'utf8');
+const until = async (condition) => {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 20));
+};
+let answering;
 let arrived = 0;
 const server = createServer(async (request, response) => {
   if (request.method !== 'POST') return response.end('ok');
@@ -22,16 +28,14 @@ const server = createServer(async (request, response) => {
   let body = '';
   for await (const piece of request) body += piece;
   note({ at, text: JSON.parse(body).messages[0].content });
+  answering ??= until(() => said() === 'answer');
+  await answering;
   response.setHeader('content-type', 'application/json').end(ANSWER);
 });
 note({ start: process.pid });
-const timer = setInterval(() => {
-  const said = readFileSync(word, 'utf8');
-  if (said === '') return;
-  clearInterval(timer);
-  if (said === 'fail') process.exit(1);
-  server.listen(Number(process.env.PORT), '127.0.0.1');
-}, 20);
+await until(() => said() !== '');
+if (said() === 'fail') process.exit(1);
+server.listen(Number(process.env.PORT), '127.0.0.1');
 `;
 
 export interface NotingModel {
@@ -42,8 +46,11 @@ export interface NotingModel {
   starts(): number;
   /** The texts of its calls, in the order in which they arrived. */
   calls(): string[];
-  /** Lets this and all later starts go on, or fail. */
-  say(word: 'listen' | 'fail'): void;
+  /**
+   * Lets this and all later starts go on, or fail. One that listens holds its calls until it may
+   * answer.
+   */
+  say(word: 'listen' | 'answer' | 'fail'): void;
 }
 
 interface Note {
