@@ -14,7 +14,7 @@ const stack = useSharedStack();
 const folder = modelFolder();
 afterAll(folder.remove);
 
-/** Publishes a model that is asleep, in an organization of its own. Returns a key for each gateway. */
+/** Publishes a sleeping model in an organization of its own. Returns a key for each gateway. */
 async function publish({ command, healthPath }: NotingModel): Promise<string[]> {
   const org = await newOrg(stack());
   const model = { org, name: NAME, kind: 'text', mode: 'wake_on_request', contextTokens: 1_000 } as const;
@@ -47,7 +47,7 @@ function arrive(gateway: string, key: string, text: string): Promise<{ answer: P
   });
 }
 
-/** Has callers arrive at both gateways, one after the other at each. Resolves when all of them wait. */
+/** Has callers arrive at both gateways, one after the other at each. Resolves when all wait. */
 async function crowd(keys: readonly string[]): Promise<Promise<Answer>[]> {
   const { gateways } = stack().info;
   const answers: Promise<Answer>[] = [];
