@@ -37,8 +37,8 @@ export async function switchOn(
 
 /**
  * Switches a workload off, unless it is taken. Returns how many pods it still has that nobody has
- * told to end, or null if it is taken. If it is switched on while this asks, the write conflicts, and
- * this asks again.
+ * told to end, or null if it is taken. If it is switched on while this asks, the write conflicts,
+ * and this asks again.
  *
  * @throws ApiError, and what `isTaken` throws
  */
