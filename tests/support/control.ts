@@ -10,7 +10,7 @@ import {
 } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import type { Stack } from '@tidegate/local';
-import { callerOf } from '@tidegate/runtime';
+import { callerOf, poolAddresses } from '@tidegate/runtime';
 import { urlAs } from '@tidegate/testing';
 
 export const OPERATOR: Actor = { kind: 'operator' };
@@ -40,7 +40,7 @@ export function openControl(stack: Reachable, now: () => number = Date.now): Ope
   const env = ctlVariables(stack);
   const caller = callerOf(env);
   const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','), caller);
-  const runner = runnerOverGrpc(env.RUNNER_ADDRESS ?? '', caller);
+  const runner = runnerOverGrpc(poolAddresses.parse(env.RUNNER_ADDRESS), caller);
   const openDb = (url: string) => createDb(url, { maxConnections: 4 });
   const [ofCtl, ofConsole] = (['ctl', 'console'] as const).map((service) =>
     openDb(urlAs(service, stack.info.postgres)),

@@ -77,6 +77,7 @@ export class ActiveRunner {
       pool: options.candidate.pool,
       modelHost,
       metrics,
+      leads: () => lead.holds(),
       nowMs,
       random,
       logger,

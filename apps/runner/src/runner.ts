@@ -11,7 +11,10 @@ export interface RunnerOptions extends ActiveRunnerOptions {
 }
 
 export interface Runner {
-  /** Whether it leads its pool and answers calls, or stands by while another runner leads. */
+  /**
+   * Whether it leads its pool and answers calls, or stands by and knows who leads. It has to ask
+   * Postgres for that, and without Postgres it could not take over either.
+   */
   ready(): boolean;
   /** Why it is not ready. Null: it is. */
   problem(): string | null;
@@ -44,8 +47,8 @@ class CandidateRunner implements Runner {
   readonly #ending = new AbortController();
   #ended: Promise<void> = Promise.resolve();
   #acting: ActiveRunner | null = null;
-  /** The runner that leads while this one stands by. */
-  #leader: string | null = null;
+  /** The runner that leads while this one stands by, and when that was last seen. */
+  #leader: { readonly holder: string; readonly seenMs: number } | null = null;
   /** It leads, and does not answer calls yet. */
   #isTakingOver = false;
   #active = new Deferred<number>();
@@ -61,14 +64,20 @@ class CandidateRunner implements Runner {
   }
 
   ready(): boolean {
-    return this.#acting !== null || this.#leader !== null;
+    return this.#acting !== null || this.#knowsLeader;
+  }
+
+  /** A lease that was seen may have passed to another runner once it can have expired. */
+  get #knowsLeader(): boolean {
+    const { leaseMs } = this.#options.leadTimings;
+    return this.#leader !== null && performance.now() - this.#leader.seenMs < leaseMs;
   }
 
   problem(): string | null {
     if (this.ready()) return null;
     return this.#isTakingOver
       ? "it is taking over its pool's models"
-      : 'it has not got the lease of its pool: Postgres is unavailable, or no attempt has ended yet';
+      : 'it does not know which runner leads its pool: Postgres is unavailable, or has not been asked yet';
   }
 
   leads(): boolean {
@@ -120,11 +129,11 @@ class CandidateRunner implements Runner {
     }
   }
 
-  #standBy(leader: string): void {
+  #standBy(holder: string): void {
     const { logger, candidate } = this.#options;
-    if (this.#leader !== leader)
-      logger.info({ pool: candidate.pool, leader }, 'another runner is active: standing by');
-    this.#leader = leader;
+    if (this.#leader?.holder !== holder)
+      logger.info({ pool: candidate.pool, leader: holder }, 'another runner is active: standing by');
+    this.#leader = { holder, seenMs: performance.now() };
   }
 
   /** Acts until the lead is lost or the runner ends. Rejects when it cannot start. */

@@ -87,6 +87,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     condition_change: ['SELECT'],
     deleted_org: ['SELECT'],
     invitation: ['DELETE', 'SELECT'],
+    left_workload: ['SELECT'],
     member: ALL,
     model: PLACED_MODEL,
     month_total: ['SELECT'],

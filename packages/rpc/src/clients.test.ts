@@ -1,11 +1,15 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   callUnary,
   createLimiterClient,
+  createRunnerClient,
   type LimiterClient,
   type LimiterHandlers,
   limiterService,
+  runnerService,
   type SessionRequest__Output,
 } from './index.ts';
 
@@ -73,5 +77,50 @@ describe('gRPC clients', () => {
     const ended = new Promise((resolve) => session.once('end', resolve));
     session.end();
     await ended;
+  });
+});
+
+describe('a client of runners', () => {
+  /** How long a runner's lease lasts. */
+  const LEASE_MS = 8_000;
+
+  it('notices a runner that hangs by the time another one can lead', async () => {
+    const server = new Server();
+    const unused = () => {};
+    const unary = { Wake: unused, Start: unused, Stop: unused, Refresh: unused, ListActivity: unused };
+    server.addService(runnerService, {
+      ...unary,
+      Inspect: unused,
+      CheckWorkload: unused,
+      Watch: (call: { write(update: object): void }) => call.write({ revision: 1 }),
+    });
+    const behind = await new Promise<number>((resolve, reject) =>
+      server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
+        error ? reject(error) : resolve(port),
+      ),
+    );
+    const sockets: Socket[] = [];
+    const proxy = createServer((socket) => {
+      const onward = connect(behind, '127.0.0.1');
+      sockets.push(socket, onward);
+      socket.pipe(onward).pipe(socket);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const client = createRunnerClient(`127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+    const watch = client.watch();
+    const ended = new Promise((resolve) => watch.once('error', resolve));
+    await new Promise((resolve) => watch.once('data', resolve));
+    // As from a process that is stopped: its connections stay open, and its kernel takes new ones.
+    for (const socket of sockets) {
+      socket.unpipe();
+      socket.pause();
+    }
+    expect(await Promise.race([ended, delay(LEASE_MS, null, { ref: false })])).toMatchObject({
+      code: status.UNAVAILABLE,
+    });
+    client.close();
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+    server.forceShutdown();
   });
 });

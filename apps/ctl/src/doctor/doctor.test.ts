@@ -141,7 +141,7 @@ describe('doctor', () => {
     expect(healthy).toBe(true);
     expect(findings.map(({ check }) => check)).toEqual([
       ...['schema', 'month totals', 'day totals', 'hours', 'times', 'refusals', 'runners'],
-      ...['limiters', 'runner calls', 'upstream keys', 'models'],
+      ...['limiters', 'runner calls', 'upstream keys', 'models', 'left workloads'],
       ...['ledgers', 'outbox', 'gateway leases', 'reservations', 'queue'],
     ]);
     const text = await ctl(['doctor'], env);
@@ -408,6 +408,24 @@ describe('doctor', () => {
     });
     expect((await ctl(['doctor'], env)).out).toContain('warn  models: failed: acme: m (No.)');
     await db.model.updateMany({ data: { upstreamKey: null, condition: 'running', conditionReason: null } });
+  });
+
+  it('warns of workloads that deleted models left long ago, and not of new ones', async () => {
+    const settings = { namespace: 'gpu', kind: 'deployment', name: 'qwen', service: 'qwen' };
+    const leave = (modelId: string, leftAt: Date) =>
+      db.leftWorkload.create({ data: { modelId, pool: 'gpu0', settings, leftAt } });
+    const finding = async () => {
+      const { findings } = await doctor(0);
+      return findings.find(({ check }) => check === 'left workloads');
+    };
+    await leave('mdl_new', new Date());
+    expect(await finding()).toMatchObject({ ok: true, found: 'those of deleted models are scaled down' });
+    await leave('mdl_old', new Date('2026-01-02T03:04:05Z'));
+    expect(await finding()).toMatchObject({
+      ...{ ok: true, warning: true },
+      found: 'not scaled down: gpu/deployment/qwen (pool gpu0, since 2026-01-02 03:04 UTC)',
+    });
+    await db.leftWorkload.deleteMany();
   });
 
   it('refuses days that are not kept', async () => {

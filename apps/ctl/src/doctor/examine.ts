@@ -4,7 +4,7 @@ import { openQueueAdmin } from '../queue-admin.ts';
 import { type Called, callFindings } from './calls.ts';
 import { examineLedgers, LIVE_CHECKS } from './ledgers.ts';
 import { openLiveReader } from './live-state.ts';
-import { modelFinding, upstreamKeyFinding } from './models.ts';
+import { leftWorkloadFinding, modelFinding, upstreamKeyFinding } from './models.ts';
 import { type DoctorReport, type Finding, wrong } from './report.ts';
 import { compareHours, compareTimes, examineRefusals } from './rollups.ts';
 import { queueFinding, runnerFinding, schemaFinding } from './services.ts';
@@ -55,6 +55,7 @@ export async function examine(patient: Patient): Promise<DoctorReport> {
     ...(await attempt(['limiters', 'runner calls'], () => callFindings(patient))),
     ...(await attempt('upstream keys', async () => [await upstreamKeyFinding(db, patient.secretKeys)])),
     ...(await attempt('models', async () => [await modelFinding(db)])),
+    ...(await attempt('left workloads', async () => [await leftWorkloadFinding(db)])),
     ...(await attempt([...LIVE_CHECKS], () => withLive(patient, month))),
     ...(await attempt('queue', () => withQueue(patient))),
   ]);

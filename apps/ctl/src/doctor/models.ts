@@ -18,6 +18,23 @@ export async function upstreamKeyFinding(db: Db, secretKeys: readonly Uint8Array
   );
 }
 
+/** A runner ends them within seconds, unless it is away or may not. */
+const LEFT_FOR = '10 minutes';
+
+/** Workloads of deleted models that run on, for nobody calls them. */
+export async function leftWorkloadFinding(db: Db): Promise<Finding> {
+  const left = await db.$queryRaw<{ pool: string; workload: string; since: string }[]>`
+    SELECT pool, concat_ws('/', settings->>'namespace', settings->>'kind', settings->>'name') AS workload,
+      to_char(left_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') AS since
+    FROM left_workload WHERE left_at < now() - ${LEFT_FOR}::interval ORDER BY left_at, model_id`;
+  if (left.length === 0) return fine('left workloads', 'those of deleted models are scaled down');
+  return warn(
+    'left workloads',
+    `not scaled down: ${some(left.map(({ pool, workload, since }) => `${workload} (pool ${pool}, since ${since} UTC)`))}`,
+    "Their models are deleted, so nobody calls them. The log of the pool's runner says why it cannot scale them down.",
+  );
+}
+
 /** Models that have failed. Their servers are not Tidegate's, so this is no fault of it. */
 export async function modelFinding(db: Db): Promise<Finding> {
   const failed = await db.model.findMany({

@@ -10,7 +10,6 @@ export interface StoredModel {
 
 /** The workload of a deleted model. */
 export interface LeftWorkload {
-  readonly modelId: string;
   readonly settings: unknown;
   /** Whether it is another model's now. */
   readonly taken: boolean;
@@ -34,8 +33,13 @@ export interface ModelStore {
    */
   upstreamKey(modelId: string): Promise<string | null | undefined>;
   writeCondition(modelId: string, condition: PersistedCondition): Promise<void>;
-  /** The oldest workloads that deleted models left behind. */
-  leftWorkloads(): Promise<LeftWorkload[]>;
+  /**
+   * The next deleted models that left workloads behind, in the order of their ids. Empty: there are
+   * no more after this one.
+   */
+  leftAfter(modelId: string): Promise<string[]>;
+  /** What a deleted model left behind. Null: nothing, or it has been forgotten. */
+  leftWorkload(modelId: string): Promise<LeftWorkload | null>;
   /** Forgets a workload that a deleted model left behind. */
   forgetWorkload(modelId: string): Promise<void>;
 }
@@ -81,13 +85,22 @@ export function postgresStore(
     },
     writeCondition: (modelId, { condition, reason, atMs }) =>
       lead.writeCondition({ modelId, condition, reason: reason || null, at: new Date(atMs) }),
-    leftWorkloads: () => db.$queryRaw<LeftWorkload[]>`
-      SELECT l.model_id AS "modelId", l.settings, EXISTS (
-        SELECT FROM model m WHERE m.driver = 'kubernetes' AND m.deleted_at IS NULL
-          AND m.settings->>'namespace' = l.settings->>'namespace'
-          AND m.settings->>'kind' = l.settings->>'kind' AND m.settings->>'name' = l.settings->>'name'
-      ) AS taken
-      FROM left_workload l WHERE l.pool = ${pool} ORDER BY l.left_at LIMIT ${LEFT_AT_ONCE}`,
+    leftAfter: async (modelId) => {
+      const rows = await db.$queryRaw<{ modelId: string }[]>`
+        SELECT model_id AS "modelId" FROM left_workload
+        WHERE pool = ${pool} AND model_id > ${modelId} ORDER BY model_id LIMIT ${LEFT_AT_ONCE}`;
+      return rows.map((row) => row.modelId);
+    },
+    leftWorkload: async (modelId) => {
+      const [row] = await db.$queryRaw<LeftWorkload[]>`
+        SELECT l.settings, EXISTS (
+          SELECT FROM model m WHERE m.driver = 'kubernetes' AND m.deleted_at IS NULL
+            AND m.settings->>'namespace' = l.settings->>'namespace'
+            AND m.settings->>'kind' = l.settings->>'kind' AND m.settings->>'name' = l.settings->>'name'
+        ) AS taken
+        FROM left_workload l WHERE l.model_id = ${modelId}`;
+      return row ?? null;
+    },
     forgetWorkload: async (modelId) => {
       await db.leftWorkload.deleteMany({ where: { modelId } });
     },

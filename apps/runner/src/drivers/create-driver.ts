@@ -3,7 +3,7 @@ import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
 import { isOpenToOwnUser } from '../isolation/own-memory.ts';
-import type { Driver } from './driver.ts';
+import type { Driver, IsTaken } from './driver.ts';
 import { ruledOut } from './kubernetes/check.ts';
 import { type DriversOptions, Makers, type OnReport } from './makers.ts';
 import { knownModels, stateDirOf } from './process/state-file.ts';
@@ -18,8 +18,11 @@ export interface Drivers {
    * active, or run elsewhere now.
    */
   clearStrays(processModels: ReadonlySet<string>): Promise<void>;
-  /** Scales down what a deleted model left. Rejects when this runner cannot, or pods are left. */
-  endWorkload(settings: unknown): Promise<void>;
+  /**
+   * Scales down what a deleted model left, unless it is taken. Rejects when this runner cannot, or
+   * pods are left.
+   */
+  endWorkload(settings: unknown, isTaken: IsTaken): Promise<void>;
 }
 
 /** Of a model that is only ended, and never called. */
@@ -49,13 +52,13 @@ export function createDrivers(options: DriversOptions): Drivers {
       const own = { ...kubernetes, logger: log };
       return makers.kubernetes(own, driver.settings, access, mode === 'always_on', report);
     },
-    endWorkload: async (stored) => {
+    endWorkload: async (stored, isTaken) => {
       const left = parseSettings('kubernetes', stored);
       if (left.driver !== 'kubernetes') throw new Error('its settings cannot be read');
       const problem = ruledOut(kubernetes, left.settings);
       if (!kubernetes || problem) throw new Error(problem);
       const own = { ...kubernetes, logger };
-      await makers.kubernetes(own, left.settings, NO_ACCESS, false, () => {}).halt();
+      await makers.kubernetes(own, left.settings, NO_ACCESS, false, () => {}).halt(isTaken);
     },
     clearStrays: async (processModels) => {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));

@@ -55,6 +55,9 @@ export type DriverReport =
  */
 export type LeftBehind = 'process' | 'pending' | 'unknown' | 'remains' | 'remote' | 'nothing';
 
+/** Whether what a deleted model had is another one's by now. Rejects when that is unknown. */
+export type IsTaken = () => Promise<boolean>;
+
 /** Starts, watches and ends one model. */
 export interface Driver {
   /**
@@ -75,9 +78,10 @@ export interface Driver {
   find?(): void;
   /**
    * Ends the model and everything it started, in bounded time. Nothing is reported after this is
-   * called. Rejects when something is left.
+   * called. Rejects when something is left. A workload that is taken is left as it is. That is
+   * asked each time before it would be changed.
    */
-  halt(): Promise<void>;
+  halt(isTaken?: IsTaken): Promise<void>;
   /** Stops watching. The model stays as it is. */
   release(): void;
   /** Removes the files kept for a deleted model. Call it only after `halt`. */

@@ -29,6 +29,8 @@ export interface DriversOptions {
   readonly kubernetes: Kubernetes | null;
   readonly timings: DriverTimings;
   readonly metrics: RunnerMetrics;
+  /** Whether this runner leads its pool at this moment. */
+  readonly leads: () => boolean;
   readonly nowMs: () => number;
   readonly random: () => number;
   readonly logger: Logger;
@@ -55,7 +57,7 @@ export class Makers {
   }
 
   process(modelId: string, settings: ProcessSettings, access: UpstreamAccess, report: OnReport): Driver {
-    const { modelHost: host, keepOutput, modelUser, nowMs } = this.#options;
+    const { modelHost: host, keepOutput, modelUser, leads, nowMs } = this.#options;
     const { user, env } = modelUser;
     return new ProcessDriver({
       ...this.#common('process'),
@@ -68,6 +70,7 @@ export class Makers {
       keepOutput,
       env,
       user,
+      leads,
       nowMs,
       report,
     });

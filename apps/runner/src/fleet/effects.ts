@@ -1,6 +1,7 @@
 import type { Logger } from '@tidegate/runtime';
 import { haltBackoffMs } from '../condition/backoff.ts';
 import type { Effect, Event } from '../condition/machine.ts';
+import type { IsTaken } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import { pause } from '../pause.ts';
 import type { Gateways } from '../watch/gateways.ts';
@@ -76,10 +77,9 @@ export class Effects {
 
   /**
    * Ends what is left of a deleted model and gives back its room. Gives up after some attempts, or
-   * when the runner ends: then the next runner finds it. Gives up too once another model has the
-   * workload, which a late attempt would end.
+   * when the runner ends: then the next runner finds it. A workload that is taken is left as it is.
    */
-  async endDeleted(runnerEnding: AbortSignal, isTaken: () => Promise<boolean>): Promise<void> {
+  async endDeleted(runnerEnding: AbortSignal, isTaken: IsTaken): Promise<void> {
     const { driver, tenancy } = this.#deps;
     const ended = await this.#haltDriver(MAX_DELETION_ATTEMPTS, runnerEnding, isTaken);
     tenancy.release();
@@ -95,11 +95,11 @@ export class Effects {
   }
 
   /** False: not all of it has ended. */
-  async #haltDriver(maxAttempts: number, signal: AbortSignal, isTaken = async () => false): Promise<boolean> {
+  async #haltDriver(maxAttempts: number, signal: AbortSignal, isTaken?: IsTaken): Promise<boolean> {
     const { driver, timings, logger } = this.#deps;
     for (let failures = 1; ; failures++) {
       try {
-        await driver.halt();
+        await driver.halt(isTaken);
         return true;
       } catch (err) {
         const retryMs = failures < maxAttempts ? haltBackoffMs(failures) * timings.backoffFactor : null;
@@ -108,7 +108,7 @@ export class Effects {
         if (retryMs === null) return false;
         await pause(retryMs, signal);
       }
-      if (signal.aborted || (await isTaken())) return false;
+      if (signal.aborted) return false;
     }
   }
 

@@ -163,12 +163,9 @@ function fleetOf(
       some: async (ids) => ids.flatMap((id) => rows.get(id) ?? []).map(stored),
       one: async (id) => [rows.get(id)].flatMap((spec) => (spec ? [stored(spec)] : []))[0] ?? null,
       writeCondition: async () => {},
-      leftWorkloads: async () =>
-        Array.from({ length: leftBehind }, (_, i) => ({
-          modelId: `mdl_left${i}`,
-          settings: {},
-          taken: false,
-        })),
+      leftAfter: async (modelId) =>
+        Array.from({ length: leftBehind }, (_, i) => `mdl_left${i}`).filter((left) => left > modelId),
+      leftWorkload: async () => ({ settings: {}, taken: false }),
       forgetWorkload: async () => {},
     },
     timings: {

@@ -3,15 +3,14 @@ import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
 import { pause } from '../pause.ts';
 import { Room, type RoomUse } from '../room/room.ts';
+import { LeftWorkloads, type LeftWorkloadsDeps } from './left-workloads.ts';
 import { type ModelStatus, outcomeOf, type ReplicaCount, type Woken } from './model-status.ts';
 import { Supervisor, type SupervisorDeps } from './supervisor.ts';
 
-export interface FleetDeps extends Omit<SupervisorDeps, 'room'> {
+export interface FleetDeps extends Omit<SupervisorDeps, 'room'>, Pick<LeftWorkloadsDeps, 'endWorkload'> {
   readonly store: Omit<ModelStore, 'upstreamKey'>;
   /** Ends processes of models other than these. */
   readonly clearStrays: (processModels: ReadonlySet<string>) => Promise<void>;
-  /** Scales down a workload that a deleted model left. Rejects when that cannot be done. */
-  readonly endWorkload: (settings: unknown) => Promise<void>;
 }
 
 /** The outcome of refreshing a model. */
@@ -38,8 +37,7 @@ export class Fleet {
   #reading: Promise<unknown> = Promise.resolve();
   /** Deleted models that are being ended, and whether they have a process on this machine. */
   readonly #removals = new Map<Promise<void>, boolean>();
-  /** The look for workloads that deleted models left, while it is under way. */
-  #clearing: Promise<void> | null = null;
+  readonly #left: LeftWorkloads;
   /** The end of processes of other models. */
   #strays: Promise<void> | null = null;
   readonly #ending = new AbortController();
@@ -47,6 +45,7 @@ export class Fleet {
   constructor(deps: FleetDeps) {
     this.#deps = deps;
     this.#room = new Room(deps.timings.room);
+    this.#left = new LeftWorkloads(deps);
     this.#logger = deps.logger;
   }
 
@@ -151,7 +150,7 @@ export class Fleet {
     const processes = [...this.#removals].flatMap(([removal, isProcess]) => (isProcess ? [removal] : []));
     // The next runner waits for the lead. It scales down what this one has not.
     const workloads = Promise.race([
-      Promise.all([...this.#removals.keys(), this.#clearing]),
+      Promise.all([...this.#removals.keys(), this.#left.cleared()]),
       pause(this.#deps.timings.leaveWorkloadsMs, new AbortController().signal),
     ]);
     await Promise.all([...releases, ...processes, workloads, this.#strays]);
@@ -173,29 +172,8 @@ export class Fleet {
       const stored = changed.length > 0 ? await store.some(changed.map(([modelId]) => modelId)) : [];
       await this.#apply(stored, lookMs);
       for (const modelId of [...this.#supervisors.keys()]) if (!versions.has(modelId)) this.#remove(modelId);
-      this.#clearing ??= this.#clearWorkloads().finally(() => {
-        this.#clearing = null;
-      });
+      this.#left.clear(Promise.all(this.#removals.keys()), this.#ending.signal);
     });
-  }
-
-  /**
-   * Scales down workloads of models that were deleted, perhaps while no runner acted. One that
-   * cannot be scaled down is tried again after the next reread. Never rejects.
-   */
-  async #clearWorkloads(): Promise<void> {
-    const { store, endWorkload } = this.#deps;
-    await Promise.all(this.#removals.keys());
-    const left = await store.leftWorkloads().catch(() => []);
-    for (const { modelId, settings, taken } of left) {
-      if (this.#closed) return;
-      try {
-        if (!taken) await endWorkload(settings);
-        await store.forgetWorkload(modelId);
-      } catch (err) {
-        this.#logger.warn({ err, modelId }, "a deleted model's workload could not be scaled down");
-      }
-    }
   }
 
   #inOrder<T>(read: () => Promise<T>): Promise<T> {
@@ -238,17 +216,11 @@ export class Fleet {
     const supervisor = this.#supervisors.get(modelId);
     if (!supervisor || this.#closed) return;
     this.#supervisors.delete(modelId);
-    const isTaken = () => this.#isTaken(modelId);
+    const isTaken = () => this.#left.isTaken(modelId);
     const removal = supervisor
       .remove(this.#ending.signal, isTaken)
       .finally(() => this.#removals.delete(removal));
     this.#removals.set(removal, supervisor.isProcess);
-  }
-
-  /** Whether another model has a deleted model's workload by now. Unknown counts as taken. */
-  async #isTaken(deletedId: string): Promise<boolean> {
-    const left = await this.#deps.store.leftWorkloads().catch(() => null);
-    return left === null || left.some(({ modelId, taken }) => taken && modelId === deletedId);
   }
 
   #lookAtIdleModels(): void {

@@ -1,5 +1,12 @@
 import type { ModelSpec } from '../catalog/spec.ts';
-import type { DownReplica, Driver, DriverReport, LeftBehind, ReplicaAddress } from '../drivers/driver.ts';
+import type {
+  DownReplica,
+  Driver,
+  DriverReport,
+  IsTaken,
+  LeftBehind,
+  ReplicaAddress,
+} from '../drivers/driver.ts';
 import { isSameServer } from '../drivers/settings.ts';
 
 export type CreateDriver = (spec: ModelSpec, report: (report: DriverReport) => void) => Driver;
@@ -95,10 +102,10 @@ export class ModelDriver {
     if (!this.#isProcess) this.#replace();
   }
 
-  halt(): Promise<void> {
+  halt(isTaken?: IsTaken): Promise<void> {
     this.#isLaunched = false;
     this.#isFinding = false;
-    return this.#driver.halt();
+    return this.#driver.halt(isTaken);
   }
 
   release(): void {

@@ -4,7 +4,7 @@ import { eventually } from '@tidegate/testing';
 import { CatalogSource } from '../catalog/catalog.ts';
 import { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
-import type { Driver, DriverReport } from '../drivers/driver.ts';
+import type { Driver, DriverReport, IsTaken } from '../drivers/driver.ts';
 import { createRunnerMetrics } from '../metrics.ts';
 import { Room, type Tenant } from '../room/room.ts';
 import { Gateways } from '../watch/gateways.ts';
@@ -30,8 +30,9 @@ class Stuck implements Driver {
     this.report({ type: 'up', replicas: [{ id: '1', baseUrl: 'http://127.0.0.1:1/v1' }] });
   }
 
-  async halt(): Promise<void> {
+  async halt(isTaken?: IsTaken): Promise<void> {
     this.did.push('halt');
+    if (await isTaken?.()) return;
     if (this.failures-- > 0) throw new Error('it still runs');
   }
 
@@ -188,13 +189,15 @@ describe('a deleted model that cannot be ended', () => {
     expect(lines.at(-1)).toContain('giving up');
   });
 
-  it('is told no more to end once another model has its workload', async () => {
+  it('gives back its room once another model has its workload', async () => {
     const driver = new Stuck(Number.POSITIVE_INFINITY);
-    const { taken, removed } = await deleted(driver);
+    const { room, taken, removed } = await deleted(driver);
+    const next = new Neighbour('mdl_3', 1, false);
+    room.ask(next, 0);
     taken.now = true;
     await removed;
-    expect(driver.did.filter((what) => what === 'halt')).toHaveLength(1);
-    expect(driver.did).not.toContain('forget');
+    expect(next.did).toEqual(['granted']);
+    expect(driver.did.filter((what) => what === 'halt')).toHaveLength(2);
   });
 
   it("does not delay its runner's end", async () => {

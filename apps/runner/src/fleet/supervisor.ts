@@ -4,7 +4,7 @@ import type { CatalogSource } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
 import { conditionOf, type Event, type State, step, takeOver } from '../condition/machine.ts';
-import type { DriverReport, LeftBehind } from '../drivers/driver.ts';
+import type { DriverReport, IsTaken, LeftBehind } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Room } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
@@ -223,7 +223,7 @@ export class Supervisor {
   /**
    * Removes a deleted model from the catalog before this call returns, then ends it. Never rejects.
    */
-  async remove(runnerEnding: AbortSignal, isTaken: () => Promise<boolean>): Promise<void> {
+  async remove(runnerEnding: AbortSignal, isTaken: IsTaken): Promise<void> {
     this.#deps.catalog.remove(this.modelId);
     this.#end();
     // It still has its room, but no longer gives way to others.

@@ -1,6 +1,6 @@
 import { pause } from '../../pause.ts';
 import { apiPauseMs } from '../backoff.ts';
-import type { Driver, LeftBehind, ReplicaAddress } from '../driver.ts';
+import type { Driver, IsTaken, LeftBehind, ReplicaAddress } from '../driver.ts';
 import { ApiError } from './api.ts';
 import { isAbsent } from './errors.ts';
 import { Launch, type WorkloadOptions } from './launch.ts';
@@ -60,7 +60,7 @@ export class KubernetesDriver implements Driver {
     this.#launch.find();
   }
 
-  async halt(): Promise<void> {
+  async halt(isTaken: IsTaken = async () => false): Promise<void> {
     this.release();
     // A switching on under way ends first, so that nothing starts after the halt.
     await this.#launch?.switching;
@@ -69,7 +69,8 @@ export class KubernetesDriver implements Driver {
     const deadlineMs = nowMs() + timings.scaleDownMs;
     for (let failures = 0; ; ) {
       try {
-        if ((await switchOff(api, settings, signal)) === 0) return;
+        const pods = await switchOff(api, settings, isTaken, signal);
+        if (pods === null || pods === 0) return;
         failures = 0;
         if (nowMs() >= deadlineMs) throw new Error('it was scaled to 0 and still has pods that do not end');
       } catch (error) {

@@ -224,6 +224,58 @@ describe('a workload whose model was deleted while no runner acted', () => {
   });
 });
 
+describe('workloads that deleted models left', () => {
+  const counts = () =>
+    cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? [body.spec.replicas] : []));
+  const leave = (modelId: string, workload: object) =>
+    harness.db.leftWorkload.create({
+      data: { modelId, pool: 'local', settings: { ...WORKLOAD, ...workload } },
+    });
+
+  it('are scaled down behind hundreds that cannot be', async () => {
+    const settings = { ...WORKLOAD, namespace: 'not-of-this-runner' };
+    const others = Array.from({ length: 450 }, (_, i) => ({ modelId: `a${i}`, pool: 'local', settings }));
+    await harness.db.leftWorkload.createMany({ data: others });
+    await leave('b', {});
+    cluster.workload(DEPLOYMENT, 1);
+    await harness.start({ kubernetes: kubernetes() });
+    await eventually(async () => (await harness.db.leftWorkload.count()) === others.length);
+    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
+  });
+
+  it('stay as they are for a model that is published before it is their turn', async () => {
+    const before = 'gpu/deployments/before';
+    cluster.workload(before, 1);
+    cluster.workload(DEPLOYMENT, 1);
+    // The pods of the first one take their time.
+    cluster.onScale = () => {};
+    await leave('a', { name: 'before' });
+    await leave('b', {});
+    await harness.start({ kubernetes: kubernetes() });
+    await eventually(() => cluster.replicas(before) === 0);
+    await publish();
+    cluster.follow(before);
+    await eventually(async () => (await harness.db.leftWorkload.count()) === 0);
+    expect([cluster.replicas(DEPLOYMENT), counts()]).toEqual([1, [0]]);
+  });
+
+  it('stay on for a model that gets them while their pods are still ending', async () => {
+    const modelId = await publish();
+    const runner = await harness.start({ kubernetes: kubernetes() });
+    await runner.wake(modelId);
+    const { onScale } = cluster;
+    cluster.onScale = (path, replicas) => replicas > 0 && onScale(path, replicas);
+    await harness.db.model.update({ where: { id: modelId }, data: { deletedAt: new Date() } });
+    await runner.refresh(modelId);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 0);
+    const next = await publish();
+    await runner.refresh(next);
+    expect(await runner.wake(next)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    await harness.elapse(300);
+    expect(counts()).toEqual([1, 0, 1]);
+  });
+});
+
 describe('a runner without Kubernetes', () => {
   it('says why it cannot have a workload, and fails one that is published', async () => {
     const modelId = await publish();

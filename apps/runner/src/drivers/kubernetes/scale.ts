@@ -1,4 +1,5 @@
 import type { V1Scale } from '@kubernetes/client-node';
+import type { IsTaken } from '../driver.ts';
 import { ApiError, CONFLICT, type KubernetesApi, type Workload } from './api.ts';
 
 /** How often a scale is read again because somebody else changed the workload in between. */
@@ -35,18 +36,22 @@ export async function switchOn(
 }
 
 /**
- * Switches a workload off. Returns how many pods it still has that nobody has told to end.
+ * Switches a workload off, unless it is taken. Returns how many pods it still has that nobody has
+ * told to end, or null if it is taken. If it is switched on while this asks, the write conflicts,
+ * and this asks again.
  *
- * @throws ApiError
+ * @throws ApiError, and what `isTaken` throws
  */
 export async function switchOff(
   api: KubernetesApi,
   workload: Workload,
+  isTaken: IsTaken,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<number | null> {
   for (let conflicts = 0; ; conflicts++) {
     const scale = await api.scale(workload, signal);
     if (countOf(scale) === 0) return scale.status?.replicas ?? 0;
+    if (await isTaken()) return null;
     try {
       const now = await api.setScale(workload, { ...scale, spec: { replicas: 0 } }, signal);
       return now.status?.replicas ?? 0;

@@ -46,6 +46,7 @@ export class ProcessDriver implements Driver {
     const { stateDir, modelId, timings } = this.#options;
     const record = this.#record();
     if (!record) return;
+    if (!this.#options.leads()) throw new Error('another runner leads');
     this.#mark(record);
     await endGroup(record, timings);
     const now = this.#record();

@@ -27,6 +27,11 @@ export interface ProcessRunOptions {
   /** Whom the process runs as. Null: the runner's own user. */
   readonly user: SystemUser | null;
   readonly timings: DriverTimings;
+  /**
+   * Whether this runner leads its pool at this moment. If it stood still, another one may have
+   * started the model meanwhile. So it starts and ends nothing before it has asked.
+   */
+  readonly leads: () => boolean;
   readonly nowMs: () => number;
   readonly random: () => number;
   readonly report: (report: DriverReport) => void;
@@ -53,9 +58,12 @@ export class ProcessRun {
     this.#ending.abort();
   }
 
-  /** Starts the process. Resolves when there is one, or none will be. Never rejects. */
+  /**
+   * Starts the process. Resolves when there is one, or none will be. Never rejects. If this runner
+   * leads no more, nothing is started or reported: the model is the next runner's.
+   */
   async spawn(): Promise<void> {
-    const { modelId, stateDir, ports, env, user, settings, keepOutput, nowMs } = this.#options;
+    const { modelId, stateDir, ports, env, user, settings, keepOutput, leads, nowMs } = this.#options;
     try {
       const port = await ports.take();
       if (this.#signal.aborted) return;
@@ -66,10 +74,11 @@ export class ProcessRun {
         user,
         port,
         keepOutput,
+        mayStart: leads,
         command: settings.command,
         nowMs: nowMs(),
       });
-      this.#follow(spawned, false);
+      if (spawned !== null) this.#follow(spawned, false);
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       this.#lose(`The model's process could not be started${code ? ` (${code})` : ''}.`);

@@ -17,6 +17,8 @@ export interface SpawnRequest {
   readonly nowMs: number;
   /** Keep the output in the model's log. Otherwise it is dropped once it is forgotten. */
   readonly keepOutput: boolean;
+  /** Asked last, right before the record stands and the command begins. */
+  readonly mayStart: () => boolean;
 }
 
 export interface Spawned {
@@ -49,8 +51,8 @@ const COMMAND = ' exec /bin/sh -c "$0"';
  * Starts a command as the leader of its own session and process group, as `user` and
  * with no further groups. If output is kept, it goes to the model's log, which the command cannot
  * open: it has only a descriptor. The command begins only when its record is on disk. So a runner
- * that dies at any point leaves either a recorded process or none. Throws when nothing could be
- * started.
+ * that dies at any point leaves either a recorded process or none. Null: it may not start. Throws
+ * when nothing could be started.
  */
 export async function spawnModel({
   stateDir,
@@ -61,7 +63,8 @@ export async function spawnModel({
   user,
   nowMs,
   keepOutput,
-}: SpawnRequest): Promise<Spawned> {
+  mayStart,
+}: SpawnRequest): Promise<Spawned | null> {
   const log = keepOutput ? openLog(stateDir, modelId) : null;
   const loggedBytes = log === null ? 0 : fstatSync(log).size;
   const script = log === null ? GATE + RELAY + COMMAND : GATE + COMMAND;
@@ -81,12 +84,13 @@ export async function spawnModel({
     throw new Error('the process could not be started');
   }
   const record: ProcessRecord = { ...known, port, launchedAtMs: nowMs, ending: false };
+  let stands = false;
   try {
-    writeRecord(stateDir, modelId, record);
-  } catch (error) {
-    gate.destroy();
-    throw error;
+    stands = writeRecord(stateDir, modelId, record, mayStart);
+  } finally {
+    if (!stands) gate.destroy();
   }
+  if (!stands) return null;
   gate.end('go\n');
   child.unref();
   const printed =

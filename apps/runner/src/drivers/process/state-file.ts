@@ -47,17 +47,34 @@ export function readRecord(stateDir: string, modelId: string): ProcessRecord | n
   }
 }
 
-/** Writes the whole record or nothing. It is on disk when this returns. */
-export function writeRecord(stateDir: string, modelId: string, record: ProcessRecord): void {
+/**
+ * Writes the whole record or nothing. It is on disk when this returns. False: it may not be
+ * written, and nothing is.
+ *
+ * @param may asked when all that can take long is done
+ */
+export function writeRecord(
+  stateDir: string,
+  modelId: string,
+  record: ProcessRecord,
+  may = () => true,
+): boolean {
   const file = fileOf(stateDir, modelId);
-  const fd = openSync(`${file}.new`, 'w', 0o600);
+  // Another runner may be writing its own.
+  const next = `${file}.${process.pid}.new`;
+  const fd = openSync(next, 'w', 0o600);
   try {
     writeSync(fd, JSON.stringify(record));
     fsyncSync(fd);
   } finally {
     closeSync(fd);
   }
-  renameSync(`${file}.new`, file);
+  if (may()) {
+    renameSync(next, file);
+    return true;
+  }
+  rmSync(next);
+  return false;
 }
 
 export function removeRecord(stateDir: string, modelId: string): void {
