@@ -17,6 +17,8 @@ beforeEach(async () => {
 afterEach(() => harness.close());
 
 const runs = ({ starts }: PublishedProcess) => starts().some(({ pid }) => isPidAlive(pid));
+const costs = ({ modelId }: PublishedProcess, cost: number) =>
+  harness.db.model.update({ where: { id: modelId }, data: { cost, version: { increment: 1 } } });
 const RUNNING = { condition: 'CONDITION_RUNNING' };
 
 describe('models that share a pool', () => {
@@ -85,6 +87,43 @@ describe('models that share a pool', () => {
     await harness.db.runnerPool.update({ where: { name: 'local' }, data: { capacity: 20 } });
     await runner.refresh(one.modelId);
     expect(await woken).toMatchObject(RUNNING);
+  });
+
+  it('take what they took when they started, though their cost is changed, and the new cost from their next start on', async () => {
+    const one = await harness.publishProcess({}, { cost: 4 });
+    const other = await harness.publishProcess({}, { cost: 5 });
+    const runner = await harness.start(STEADY);
+    await runner.wake(one.modelId);
+    await costs(one, 8);
+    await runner.refresh(one.modelId);
+    expect(await runner.wake(other.modelId)).toMatchObject(RUNNING);
+    expect([one, other].map(runs)).toEqual([true, true]);
+    await runner.stopModel(one.modelId);
+    await runner.startModel(one.modelId);
+    expect(await runner.wake(one.modelId)).toMatchObject(RUNNING);
+    expect(runs(other)).toBe(false);
+  });
+
+  it('wait for their new cost when they are always on and crash, and give back the room of before', async () => {
+    const always = await harness.publishProcess({}, { mode: 'always_on', cost: 4 });
+    const [busy, small] = [
+      await harness.publishProcess({}, { cost: 5 }),
+      await harness.publishProcess({}, { cost: 5 }),
+    ];
+    const runner = await harness.start(STEADY);
+    const gateway = runner.watch('gw_1');
+    for (const { modelId } of [always, busy]) await runner.wake(modelId);
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    gateway.report();
+    await costs(always, 8);
+    await runner.refresh(always.modelId);
+    process.kill(always.starts()[0]?.pid ?? 0, 'SIGKILL');
+    await eventually(() => gateway.models.get(always.modelId)?.reason?.includes('needs 8 of 10'));
+    expect(await runner.wake(small.modelId)).toMatchObject(RUNNING);
+    gateway.activity = [];
+    gateway.report();
+    await eventually(() => runs(always));
+    expect([busy, small].map(runs)).toEqual([false, false]);
   });
 
   it('are refused with a reason when always-on models leave too little, until one of them stops', async () => {

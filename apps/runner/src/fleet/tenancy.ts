@@ -87,14 +87,17 @@ export class Tenancy implements Tenant {
   }
 
   /**
-   * Says once why the model waits. Called now and then: mostly there is room in a moment. How full
-   * the pool is, only the log tells: it is about models of other organizations, too.
+   * Says why the model waits, once for as long as that stays true. Called now and then: mostly there
+   * is room in a moment. How full the pool is, only the log tells: it is about models of other
+   * organizations, too.
    */
   explainWait(): void {
     const use = this.#deps.room.use();
-    if (!this.isWaiting || this.#waitsFor !== '' || use === null) return;
+    if (!this.isWaiting || use === null) return;
     const { capacity, used } = use;
-    this.#waitsFor = `Waits for room in its pool: it needs ${this.cost} of ${capacity}.`;
+    const why = `Waits for room in its pool: it needs ${this.cost} of ${capacity}.`;
+    if (why === this.#waitsFor) return;
+    this.#waitsFor = why;
     this.#deps.logger.info({ capacity, used, cost: this.cost }, 'a model waits for room in its pool');
     this.#deps.announce();
   }
@@ -114,6 +117,14 @@ export class Tenancy implements Tenant {
   /** Gives up waiting. */
   stopWaiting(): void {
     this.#deps.room.stopWaiting(this);
+  }
+
+  /**
+   * Gives back what the model has if nothing of it is left, and the room is not for its next start:
+   * that of an always-on model is, unless it is stopped or its cost has changed.
+   */
+  end(): void {
+    if (this.leaving || this.cost !== this.#deps.room.heldBy(this)) this.release();
   }
 
   /** Gives back what the model has. */
