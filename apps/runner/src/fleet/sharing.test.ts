@@ -147,10 +147,14 @@ describe('models that share a pool', () => {
       await harness.publishProcess({}, { cost: 10, ...SLEEPLESS }),
     ];
     let aheadMs = 0;
-    const nowMs = () => Date.now() + aheadMs;
+    let setAheadMs = 0;
+    const monotonicMs = () => performance.now() + aheadMs;
+    const nowMs = () => Date.now() + setAheadMs;
     // Longer than any test takes: only the clock below ends a stay.
-    const runner = await harness.start({ nowMs, timings: { minimumStayMs: STAY_MS } });
+    const runner = await harness.start({ nowMs, monotonicMs, timings: { minimumStayMs: STAY_MS } });
     await runner.wake(one.modelId);
+    // The machine's clock is set, which is no stay.
+    setAheadMs = 2 * STAY_MS;
     await expect(runner.wake(other.modelId, 300)).rejects.toMatchObject({ code: 4 });
     expect([runs(one), other.starts()]).toEqual([true, []]);
     const woken = runner.wake(other.modelId);
@@ -170,7 +174,7 @@ describe('models that share a pool', () => {
     const large = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
     let aheadMs = 0;
     const timings = { minimumStayMs: STAY_MS, room: { patienceMs: 100, maxFirstMs: 24 * STAY_MS } };
-    const runner = await harness.start({ nowMs: () => Date.now() + aheadMs, timings });
+    const runner = await harness.start({ monotonicMs: () => performance.now() + aheadMs, timings });
     await runner.wake(early.modelId);
     aheadMs += STAY_MS / 2;
     await runner.wake(late.modelId);
@@ -187,8 +191,8 @@ describe('models that share a pool', () => {
     const one = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
     const other = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
     let aheadMs = 0;
-    const nowMs = () => Date.now() + aheadMs;
-    const options = { nowMs, timings: { minimumStayMs: STAY_MS, absentGraceMs: 0 } };
+    const monotonicMs = () => performance.now() + aheadMs;
+    const options = { monotonicMs, timings: { minimumStayMs: STAY_MS, absentGraceMs: 0 } };
     const first = await harness.start({ ...options, stopModelsOnExit: false });
     await first.wake(one.modelId);
     await first.runner?.close();

@@ -3,6 +3,7 @@ import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
+import type { Clocks } from '../clocks.ts';
 import { conditionOf, type Event, type State, step, takeOver } from '../condition/machine.ts';
 import type { DriverReport, LeftBehind } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
@@ -18,14 +19,13 @@ import { Times } from './times.ts';
 import type { FleetTimings } from './timings.ts';
 import { Waiters } from './waiters.ts';
 
-export interface SupervisorDeps {
+export interface SupervisorDeps extends Clocks {
   readonly catalog: CatalogSource;
   readonly gateways: Gateways;
   readonly writer: ConditionWriter;
   readonly timings: FleetTimings;
   /** What the pool's models share. */
   readonly room: Room;
-  readonly nowMs: () => number;
   readonly logger: Logger;
   readonly metrics: RunnerMetrics;
   readonly createDriver: CreateDriver;

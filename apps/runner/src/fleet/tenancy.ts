@@ -11,7 +11,7 @@ interface TenancyDeps {
   readonly gateways: Gateways;
   readonly times: Times;
   readonly driver: ModelDriver;
-  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   /** The model as it is at the moment. */
   readonly current: () => { readonly spec: ModelSpec; readonly state: State };
   readonly dispatch: (event: Event) => void;
@@ -106,7 +106,7 @@ export class Tenancy implements Tenant {
   ask(): void {
     this.#waitsFor = '';
     this.#deps.times.awaitRoom();
-    this.#deps.room.ask(this, this.#deps.nowMs());
+    this.#deps.room.ask(this, this.#deps.monotonicMs());
   }
 
   /** Notes that the model has room, because it runs already. */
@@ -129,6 +129,6 @@ export class Tenancy implements Tenant {
 
   /** Gives back what the model has. */
   release(): void {
-    this.#deps.room.release(this, this.#deps.nowMs());
+    this.#deps.room.release(this, this.#deps.monotonicMs());
   }
 }

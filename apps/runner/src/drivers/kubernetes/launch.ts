@@ -24,6 +24,7 @@ export interface WorkloadOptions {
   /** An always-on model is not switched off when it cannot start. */
   readonly alwaysOn: boolean;
   readonly timings: DriverTimings;
+  /** Monotonic clock. */
   readonly nowMs: () => number;
   readonly random: () => number;
   readonly report: (report: DriverReport) => void;
