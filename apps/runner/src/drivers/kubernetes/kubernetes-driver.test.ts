@@ -588,32 +588,78 @@ describe('a start that does not succeed', () => {
 });
 
 describe('switching off', () => {
+  /** A pod that was told to end. It leaves no count of its workload anything to count. */
+  const ending = (phase: string, deletionGracePeriodSeconds = 30) => ({
+    metadata: { name: POD.name, deletionTimestamp: '2026-11-21T12:00:00Z', deletionGracePeriodSeconds },
+    status: { phase },
+  });
+  const looks = () => cluster.asked.filter(({ resource }) => resource === 'pods').length;
+  const lookedAgain = async () => {
+    const before = looks();
+    await eventually(() => looks() > before + 1);
+  };
+
   it('ends with the lead, and leaves the pods to the next runner', async () => {
     cluster.workload(DEPLOYMENT, 1);
+    cluster.set('pods', [ending('Running')]);
     cluster.onScale = () => lost.abort();
-    // Its pods never end.
     await expect(driverOf({}, { nowMs: () => 0 }).driver.halt()).rejects.toThrow('ABORT_ERR');
     expect(cluster.asked.filter(({ verb }) => verb === 'update')).toHaveLength(1);
   });
 
-  it('scales to 0, and is done when no pod is left that nobody told to end', async () => {
+  it('scales to 0, and is done when the last of its pods has ended, however little the count says', async () => {
     cluster.workload(DEPLOYMENT, 4);
-    const { driver } = driverOf({}, { nowMs: () => 0 });
+    cluster.set('pods', [ending('Running'), { ...ending('Running'), status: { phase: 'Pending' } }]);
     let done = false;
-    const halted = driver.halt().then(() => {
-      done = true;
-    });
+    const halted = driverOf({}, { nowMs: () => 0 })
+      .driver.halt()
+      .then(() => {
+        done = true;
+      });
     await eventually(() => cluster.replicas(DEPLOYMENT) === 0);
-    expect(done).toBe(false);
     cluster.follow(DEPLOYMENT);
+    await lookedAgain();
+    cluster.set('pods', [ending('Failed'), ending('Running')]);
+    await lookedAgain();
+    expect(done).toBe(false);
+    cluster.set('pods', [ending('Failed'), ending('Succeeded')]);
     await halted;
   });
 
-  it('fails when pods stay', async () => {
+  it('waits for pods as long as they may take to end, and gives them up in the end, with a warning', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    cluster.set('pods', [ending('Running', 30)]);
+    let nowMs = 0;
+    let done = false;
+    const { driver, logged } = driverOf({}, { nowMs: () => nowMs });
+    const halted = driver.halt().then(() => {
+      done = true;
+    });
+    await lookedAgain();
+    nowMs = 30_000;
+    await lookedAgain();
+    expect([done, logged]).toEqual([false, []]);
+    nowMs += FAST.drivers.scaleDownMs;
+    await halted;
+    expect(logged).toMatchObject([{ msg: 'pods are still there after their grace period: given up' }]);
+  });
+
+  it('fails when nobody tells its pods to end', async () => {
     cluster.workload(DEPLOYMENT, 4);
+    cluster.set('pods', [pod({ phase: 'Running' })]);
     let nowMs = 0;
     const halted = driverOf({}, { nowMs: () => (nowMs += 1_000) }).driver.halt();
     await expect(halted).rejects.toThrow('still has pods');
+  });
+
+  it('does not undo that somebody switches it on while its pods are ending', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    cluster.set('pods', [ending('Running')]);
+    const halted = expect(driverOf({}, { nowMs: () => 0 }).driver.halt()).rejects.toThrow('switched it on');
+    await lookedAgain();
+    cluster.workload(DEPLOYMENT, 2);
+    await halted;
+    expect(cluster.replicas(DEPLOYMENT)).toBe(2);
   });
 
   it('comes after a switching on that is under way', async () => {
@@ -678,6 +724,14 @@ describe('what is left behind', () => {
     expect(await driverOf().driver.leftBehind(5_000)).toBe(expected);
   });
 
+  it('may be pods of a workload that is off', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.set('pods', [pod({ phase: 'Running' })]);
+    expect(await driverOf().driver.leftBehind(5_000)).toBe('remains');
+    cluster.set('pods', [pod({ phase: 'Failed' })]);
+    expect(await driverOf().driver.leftBehind(5_000)).toBe('nothing');
+  });
+
   it('is unknown while Kubernetes does not say', async () => {
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
     expect(await driverOf().driver.leftBehind(5_000)).toBe('unknown');
@@ -705,8 +759,13 @@ describe('what is left behind', () => {
   it('may turn out to be off, which is reported, and not switched on', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
+    cluster.set('pods', [pod({ phase: 'Running' })]);
     const { driver, last } = driverOf({}, { alwaysOn: true });
     driver.find();
+    // Its pods are still ending.
+    await eventually(() => cluster.asked.filter(({ resource }) => resource === 'pods').length > 1);
+    expect(last()).toBeUndefined();
+    cluster.set('pods', []);
     await eventually(() => last()?.type === 'off');
     expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });

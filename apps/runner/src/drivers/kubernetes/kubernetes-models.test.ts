@@ -123,6 +123,28 @@ describe('a workload in a full pool', () => {
   });
 });
 
+describe('a workload that gives way', () => {
+  it('keeps its room until its pods have ended', async () => {
+    await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
+    const next = await harness.publishProcess({}, { cost: 1 });
+    const modelId = await publish({ cost: 1 });
+    const runner = await harness.start({ kubernetes: kubernetes(), timings: { minimumStayMs: 0 } });
+    const gateway = runner.watch('gw_1');
+    await runner.wake(modelId);
+    const metadata = { name: 'qwen-1', deletionTimestamp: '2026-11-21T12:00:00Z' };
+    cluster.set('pods', [
+      { metadata: { ...metadata, deletionGracePeriodSeconds: 600 }, status: { phase: 'Running' } },
+    ]);
+    const woken = runner.wake(next.modelId);
+    await eventually(() => gateway.models.get(next.modelId)?.reason?.includes('Waits for room'));
+    await eventually(() => gateway.condition(modelId) === 'CONDITION_ASLEEP');
+    await eventually(() => cluster.asked.filter(({ resource }) => resource === 'pods').length > 2);
+    expect([cluster.replicas(DEPLOYMENT), next.starts()]).toEqual([0, []]);
+    cluster.set('pods', []);
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING' });
+  });
+});
+
 describe('a runner that leads while Kubernetes does not answer', () => {
   const counts = () =>
     cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? [body.spec.replicas] : []));

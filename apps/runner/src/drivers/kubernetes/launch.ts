@@ -12,6 +12,7 @@ import type { KubernetesApi } from './api.ts';
 import { WantedCount } from './count.ts';
 import { describeApiError, isAbsent, isForbidden } from './errors.ts';
 import { followEndpoints } from './follow.ts';
+import { awaitEnd } from './halt.ts';
 import { countOf, switchOn } from './scale.ts';
 import { replicasOf } from './slices.ts';
 import { StartProblemLog } from './start-problem-log.ts';
@@ -143,6 +144,7 @@ export class Launch {
         const count = await ask();
         this.#count.value = count;
         if (count > 0) return !signal.aborted;
+        await awaitEnd(this.#options, { isOff: true }, signal);
         this.#endWith({ type: 'off' });
         return false;
       } catch (error) {

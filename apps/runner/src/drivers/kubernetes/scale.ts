@@ -35,7 +35,7 @@ export async function switchOn(
 }
 
 /**
- * Switches a workload off. Returns how many pods it still has that nobody has told to end.
+ * Switches a workload off. Its pods may still be ending then.
  *
  * @throws ApiError
  */
@@ -43,13 +43,12 @@ export async function switchOff(
   api: KubernetesApi,
   workload: Workload,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<V1Scale> {
   for (let conflicts = 0; ; conflicts++) {
     const scale = await api.scale(workload, signal);
-    if (countOf(scale) === 0) return scale.status?.replicas ?? 0;
+    if (countOf(scale) === 0) return scale;
     try {
-      const now = await api.setScale(workload, { ...scale, spec: { replicas: 0 } }, signal);
-      return now.status?.replicas ?? 0;
+      return await api.setScale(workload, { ...scale, spec: { replicas: 0 } }, signal);
     } catch (error) {
       if (!isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
     }

@@ -1,0 +1,75 @@
+import type { V1Pod } from '@kubernetes/client-node';
+import { doubledMs, jittered, pause } from '../../pause.ts';
+import { ApiError, type KubernetesApi, type Workload } from './api.ts';
+import { isAbsent } from './errors.ts';
+import type { WorkloadOptions } from './launch.ts';
+import { countOf, switchOff } from './scale.ts';
+
+/** Failures in a row. */
+const MAX_FAILURES = 3;
+
+/**
+ * Switches a workload off and waits until all of its pods have ended. Throws as `awaitEnd` does.
+ */
+export const haltWorkload = (options: WorkloadOptions): Promise<void> =>
+  awaitEnd(options, { isOff: false }, options.api.lost);
+
+/**
+ * Waits until all pods of a workload that is off have ended: until then they have their GPU, though
+ * no count of the workload has them any more.
+ *
+ * Pods that are still there long after their grace period are given up, with a warning: as a rule
+ * their node is lost, and Kubernetes keeps them until somebody removes it.
+ *
+ * @param isOff false: it is to be switched off first
+ * @throws Error when nobody tells the pods to end, or when somebody switches the workload on
+ * meanwhile; `ApiError` when Kubernetes cannot be asked
+ */
+export async function awaitEnd(
+  { api, settings, timings, nowMs, random, logger }: WorkloadOptions,
+  { isOff }: { isOff: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const beganMs = nowMs();
+  let failures = 0;
+  for (let looks = 1; ; looks++) {
+    try {
+      // Whoever switches it on later may be another model's runner, which this must not undo.
+      const scale = isOff ? await api.scale(settings, signal) : await switchOff(api, settings, signal);
+      if (countOf(scale) > 0) throw new Error('somebody switched it on while its pods were ending');
+      isOff = true;
+      const pods = await podsOf(api, settings, scale.status?.selector, signal);
+      failures = 0;
+      if (pods.length === 0) return;
+      if (nowMs() - beganMs >= timings.scaleDownMs + longestGraceMs(pods)) {
+        if (pods.some(({ metadata }) => !metadata?.deletionTimestamp))
+          throw new Error('it was scaled to 0 and still has pods that nobody has told to end');
+        logger.warn({ pods: pods.length }, 'pods are still there after their grace period: given up');
+        return;
+      }
+    } catch (error) {
+      if (isAbsent(error)) return;
+      if (!(error instanceof ApiError) || ++failures >= MAX_FAILURES) throw error;
+    }
+    const pauseMs = doubledMs(looks, timings.apiRetryMs, timings.podPollMs);
+    await pause(jittered(pauseMs, random), signal);
+  }
+}
+
+/**
+ * A workload's pods that have not ended, with those that are ending.
+ *
+ * @throws ApiError
+ */
+export async function podsOf(
+  api: KubernetesApi,
+  { namespace }: Workload,
+  selector: string | undefined,
+  signal: AbortSignal,
+): Promise<V1Pod[]> {
+  const pods = selector ? await api.pods(namespace, selector, signal) : [];
+  return pods.filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed');
+}
+
+const longestGraceMs = (pods: readonly V1Pod[]): number =>
+  Math.max(...pods.map(({ metadata }) => (metadata?.deletionGracePeriodSeconds ?? 0) * 1_000));
