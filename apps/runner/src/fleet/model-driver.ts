@@ -21,6 +21,7 @@ export class ModelDriver {
   #settings: ModelSpec;
   #replicas: readonly ReplicaAddress[] = [];
   #total = 0;
+  #waitsFor = '';
 
   constructor(spec: ModelSpec, create: CreateDriver, report: (report: DriverReport) => void) {
     this.#create = create;
@@ -51,6 +52,11 @@ export class ModelDriver {
   /** With those that cannot be called. */
   get total(): number {
     return this.#total;
+  }
+
+  /** What keeps a launch from being done, as far as the driver has said. */
+  get waitsFor(): string {
+    return this.#waitsFor;
   }
 
   /** Those that cannot be called, as far as they are known one by one. */
@@ -97,6 +103,7 @@ export class ModelDriver {
 
   halt(): Promise<void> {
     this.#isLaunched = false;
+    this.#waitsFor = '';
     this.#isFinding = false;
     return this.#driver.halt();
   }
@@ -116,6 +123,7 @@ export class ModelDriver {
 
   #replace(): void {
     this.#driver.release();
+    this.#waitsFor = '';
     this.#driver = this.#createDriver(this.#spec);
     this.#isLaunched = true;
     this.#begin();
@@ -129,6 +137,8 @@ export class ModelDriver {
   #createDriver(spec: ModelSpec): Driver {
     const driver = this.#create(spec, (report) => {
       if (driver !== this.#driver) return;
+      this.#waitsFor = report.type === 'waiting' ? report.reason : '';
+      if (report.type === 'waiting') return this.#report(report);
       if (!this.#isProcess) this.#settings = spec;
       if (report.type !== 'down') this.#isFinding = false;
       if (report.type === 'off') this.#isLaunched = false;

@@ -97,9 +97,9 @@ export class Supervisor {
   }
 
   status(): ModelStatus {
-    const reason = this.#state.reason || this.#tenancy.waitsFor;
-    const { revision } = this.#announcer;
-    return { modelId: this.modelId, condition: this.condition, reason, revision };
+    const { modelId, condition } = this;
+    const starting = condition === 'starting' ? this.#tenancy.waitsFor || this.#driver.waitsFor : '';
+    return { modelId, condition, reason: this.#state.reason || starting, revision: this.#announcer.revision };
   }
 
   get modelId(): string {
@@ -257,6 +257,10 @@ export class Supervisor {
       const { type, reason, printed, watching } = report;
       this.#logger.warn({ reason }, 'a model is down');
       this.dispatch({ type, reason: printed ? `${reason}\n${printed}` : reason, watching });
+      return;
+    }
+    if (report.type === 'waiting') {
+      if (this.condition === 'starting') this.#announce();
       return;
     }
     if (report.type === 'restarting') {

@@ -87,9 +87,9 @@ export class Tenancy implements Tenant {
   }
 
   /**
-   * Says why the model waits, once for as long as that stays true. Called now and then: mostly there
-   * is room in a moment. How full the pool is, only the log tells: it is about models of other
-   * organizations, too.
+   * Says why the model waits, once for as long as that stays true. Called now and then: mostly
+   * there is room in a moment. How full the pool is, only the log tells: it is about models of
+   * other organizations, too.
    */
   explainWait(): void {
     const use = this.#deps.room.use();

@@ -91,7 +91,7 @@ export class Room {
     if (!this.#holders.has(tenant)) this.#holders.set(tenant, tenant.cost);
   }
 
-  /** What the tenant holds. It stays the same until it is given back, whatever a start costs by then. */
+  /** What the tenant holds. It stays the same until it is given back, though its cost changes. */
   heldBy(tenant: Tenant): number {
     return this.#holders.get(tenant) ?? 0;
   }

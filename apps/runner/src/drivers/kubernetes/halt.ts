@@ -2,8 +2,8 @@ import type { V1Pod } from '@kubernetes/client-node';
 import { doubledMs, jittered, pause } from '../../pause.ts';
 import { ApiError, type KubernetesApi, type Workload } from './api.ts';
 import { isAbsent } from './errors.ts';
-import type { WorkloadOptions } from './launch.ts';
 import { countOf, switchOff } from './scale.ts';
+import type { WorkloadOptions } from './workload-options.ts';
 
 /** Failures in a row. */
 const MAX_FAILURES = 3;

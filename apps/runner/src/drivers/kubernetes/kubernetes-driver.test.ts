@@ -66,12 +66,13 @@ const portOf = (): number => (model.address() as AddressInfo).port;
 const ready = (...addresses: string[]): void =>
   cluster.endpoints('qwen-svc', portOf(), Object.fromEntries(addresses.map((address) => [address, true])));
 
-/** A driver, and what it reports. */
+/** A driver, what it reports, and apart from that what it says that it waits for. */
 function driverOf(
   settings: Partial<KubernetesSettings> = {},
   { alwaysOn = false, nowMs = Date.now, timings = FAST.drivers } = {},
 ) {
   const reports: DriverReport[] = [];
+  const waits: string[] = [];
   const logged: { level: string; msg: string; reason?: string }[] = [];
   const write = (line: string) => logged.push(JSON.parse(line));
   const driver = new KubernetesDriver({
@@ -82,7 +83,7 @@ function driverOf(
     random: Math.random,
     access: { name: 'qwen', nameAssumed: true, key: '' },
     timings,
-    report: (report) => reports.push(report),
+    report: (report) => (report.type === 'waiting' ? waits.push(report.reason) : reports.push(report)),
     onProbeFailure: () => {},
     logger: createLogger({ service: 'runner', level: 'warn', destination: { write } }),
   });
@@ -92,7 +93,7 @@ function driverOf(
     const report = last();
     return report?.type === 'up' ? report.replicas.map(({ baseUrl }) => new URL(baseUrl).hostname) : null;
   };
-  return { driver, reports, last, urls, logged };
+  return { driver, reports, waits, last, urls, logged };
 }
 
 const pod = (status: object) => ({
@@ -196,6 +197,17 @@ describe('switching on', () => {
     const { driver, urls } = driverOf();
     driver.launch(false);
     await eventually(() => urls()?.length === 1);
+  });
+
+  it('says that Kubernetes cannot be asked, and that this is over', async () => {
+    cluster.workload(DEPLOYMENT);
+    const away = { match: 'get deployments/scale', status: 503, message: 'etcd is away' };
+    cluster.failures.push(away, away);
+    const { driver, waits } = driverOf();
+    driver.launch(false);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
+    await eventually(() => waits.length === 2);
+    expect(waits).toEqual(['Kubernetes answered 503: etcd is away.', '']);
   });
 
   it('reads its credentials again when they have expired', async () => {
@@ -449,10 +461,12 @@ describe('a start that does not succeed', () => {
   it.each(cases)('fails soon because of %s', async (_name, status, reason) => {
     cluster.workload(DEPLOYMENT);
     cluster.set('pods', [pod(status)]);
-    const { driver, last } = driverOf();
+    const { driver, last, waits } = driverOf();
     driver.launch(false);
     await eventually(() => last()?.type === 'down');
     expect(last()).toEqual({ type: 'down', reason, watching: false });
+    // It has said so before.
+    expect(waits).toEqual([reason]);
   });
 
   const late: [string, object[], object[], string][] = [
@@ -517,9 +531,11 @@ describe('a start that does not succeed', () => {
     cluster.set('pods', pods);
     cluster.set('events', events);
     let nowMs = 0;
-    const { driver, last } = driverOf(LATE, { nowMs: () => nowMs });
+    const { driver, last, waits } = driverOf(LATE, { nowMs: () => nowMs });
     driver.launch(false);
     await eventually(() => cluster.asked.some(({ resource }) => resource === 'pods'));
+    nowMs = FAST.drivers.podProblemMs;
+    await eventually(() => waits.at(-1) === reason);
     expect(last()).toBeUndefined();
     nowMs = 1_000;
     await eventually(() => last()?.type === 'down');
@@ -541,7 +557,7 @@ describe('a start that does not succeed', () => {
     cluster.workload(DEPLOYMENT);
     cluster.set('pods', [unscheduled(message)]);
     let nowMs = 0;
-    const { driver, logged, last } = driverOf({}, { nowMs: () => nowMs });
+    const { driver, logged, last, waits } = driverOf({}, { nowMs: () => nowMs });
     driver.launch(false);
     await lookedTwice();
     expect(logged).toEqual([]);
@@ -558,6 +574,7 @@ describe('a start that does not succeed', () => {
     // A model may take its time to load.
     cluster.set('pods', [pod({ containerStatuses: [container({ running: {} })] })]);
     await lookedTwice();
+    expect(waits.at(-1)).toBe('');
     nowMs *= 3;
     await lookedTwice();
     expect(logged.slice(1)).toEqual([

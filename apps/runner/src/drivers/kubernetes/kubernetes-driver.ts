@@ -2,9 +2,10 @@ import { pause } from '../../pause.ts';
 import type { Driver, LeftBehind, ReplicaAddress } from '../driver.ts';
 import { isAbsent } from './errors.ts';
 import { haltWorkload, podsOf } from './halt.ts';
-import { Launch, type WorkloadOptions } from './launch.ts';
+import { Launch } from './launch.ts';
 import { countOf } from './scale.ts';
 import { replicasOf } from './slices.ts';
+import type { WorkloadOptions } from './workload-options.ts';
 
 const NOTHING = { replicas: [], count: 0 };
 

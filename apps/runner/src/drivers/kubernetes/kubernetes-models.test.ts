@@ -123,6 +123,32 @@ describe('a workload in a full pool', () => {
   });
 });
 
+describe('a workload whose pods do not come', () => {
+  it('says why while it is starting, to gateways and in Postgres, and no longer once it runs', async () => {
+    const modelId = await publish();
+    const { onScale } = cluster;
+    cluster.onScale = () => {};
+    const message = '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.';
+    const unscheduled = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message };
+    const status = { phase: 'Pending', conditions: [unscheduled] };
+    const runner = await harness.start({ kubernetes: kubernetes() });
+    const watcher = runner.watch('gw_1');
+    const woken = runner.wake(modelId);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 1);
+    cluster.set('pods', [{ metadata: { name: 'qwen-1' }, status }]);
+    const reason = `Pod qwen-1 cannot be scheduled (Unschedulable): ${message}`;
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
+    await eventually(async () => (await row()).conditionReason === reason);
+    expect(await row()).toMatchObject({ condition: 'starting' });
+    await eventually(() => watcher.models.get(modelId)?.reason === reason);
+    expect(watcher.condition(modelId)).toBe('CONDITION_STARTING');
+    cluster.set('pods', []);
+    onScale(DEPLOYMENT, 1);
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING', reason: '' });
+    await eventually(async () => (await row()).conditionReason === null);
+  });
+});
+
 describe('a workload that gives way', () => {
   it('keeps its room until its pods have ended', async () => {
     await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
