@@ -30,7 +30,8 @@ export async function awaitEnd(
   { isOff }: { isOff: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  const beganMs = nowMs();
+  let progressMs = nowMs();
+  let leastLeft = Number.POSITIVE_INFINITY;
   let failures = 0;
   for (let looks = 1; ; looks++) {
     try {
@@ -41,8 +42,12 @@ export async function awaitEnd(
       const pods = await podsOf(api, settings, scale.status?.selector, signal);
       failures = 0;
       if (pods.length === 0) return;
-      if (nowMs() - beganMs >= timings.scaleDownMs + longestGraceMs(pods)) {
-        if (pods.some(({ metadata }) => !metadata?.deletionTimestamp))
+      const untold = pods.filter(({ metadata }) => !metadata?.deletionTimestamp);
+      // Those of a StatefulSet end one after another.
+      if (pods.length + untold.length < leastLeft) progressMs = nowMs();
+      leastLeft = Math.min(leastLeft, pods.length + untold.length);
+      if (nowMs() - progressMs >= timings.scaleDownMs + longestGraceMs(pods)) {
+        if (untold.length > 0)
           throw new Error('it was scaled to 0 and still has pods that nobody has told to end');
         logger.warn({ pods: pods.length }, 'pods are still there after their grace period: given up');
         return;

@@ -661,6 +661,25 @@ describe('switching off', () => {
     expect(logged).toMatchObject([{ msg: 'pods are still there after their grace period: given up' }]);
   });
 
+  it('waits as long for each of several pods that end one after another', async () => {
+    cluster.workload(DEPLOYMENT, 3);
+    let nowMs = 0;
+    const { driver, logged } = driverOf({}, { nowMs: () => nowMs });
+    cluster.set('pods', [ending('Running'), pod({ phase: 'Running' }), pod({ phase: 'Running' })]);
+    const halted = driver.halt();
+    await lookedAgain();
+    for (const pods of [[ending('Running'), pod({ phase: 'Running' })], [ending('Running')]]) {
+      nowMs += 30_000;
+      cluster.set('pods', pods);
+      await lookedAgain();
+    }
+    nowMs += 30_000;
+    await lookedAgain();
+    cluster.set('pods', []);
+    await halted;
+    expect(logged).toEqual([]);
+  });
+
   it('fails when nobody tells its pods to end', async () => {
     cluster.workload(DEPLOYMENT, 4);
     cluster.set('pods', [pod({ phase: 'Running' })]);
