@@ -5,6 +5,7 @@ import type { Tracing } from '@tidegate/tracing';
 import { CatalogSource } from './catalog/catalog.ts';
 import { ConditionWriter } from './catalog/condition-writer.ts';
 import { type ModelStore, postgresStore } from './catalog/store.ts';
+import type { Clocks } from './clocks.ts';
 import type { KubernetesConfig } from './config.ts';
 import { createDrivers } from './drivers/create-driver.ts';
 import { KubernetesApi } from './drivers/kubernetes/api.ts';
@@ -19,7 +20,7 @@ import { createHandlers } from './rpc/handlers.ts';
 import { type RpcServer, startServer } from './rpc/server.ts';
 import { Gateways } from './watch/gateways.ts';
 
-export interface ActiveRunnerOptions {
+export interface ActiveRunnerOptions extends Clocks {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -39,7 +40,6 @@ export interface ActiveRunnerOptions {
   /** Null: models cannot be workloads of Kubernetes. */
   readonly kubernetes: KubernetesConfig | null;
   readonly timings: FleetTimings;
-  readonly nowMs: () => number;
   readonly random: () => number;
   readonly logger: Logger;
   readonly metrics: Registry;
@@ -66,7 +66,7 @@ export class ActiveRunner {
 
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKeys, stateDir, modelHost, keepModelLogs, modelUser, timings } = options;
-    const { nowMs, random, logger, kubernetes } = options;
+    const { nowMs, monotonicMs, random, logger, kubernetes } = options;
     const store = postgresStore(db, options.candidate.pool, secretKeys, lead);
     this.#kubernetes = kubernetes && {
       api: new KubernetesApi(new Connection(kubernetes.access), lead),
@@ -79,6 +79,7 @@ export class ActiveRunner {
       metrics,
       leads: () => lead.holds(),
       nowMs,
+      monotonicMs,
       random,
       logger,
       keepOutput: keepModelLogs,
@@ -91,7 +92,7 @@ export class ActiveRunner {
     this.#catalog = new CatalogSource(nowMs());
     this.#writer = new ConditionWriter(store, logger);
     this.gateways = new Gateways({
-      nowMs,
+      nowMs: monotonicMs,
       absentGraceMs: timings.absentGraceMs,
       onUse: (modelId) => this.fleet.touch(modelId),
     });
@@ -99,6 +100,7 @@ export class ActiveRunner {
       store,
       timings,
       nowMs,
+      monotonicMs,
       logger,
       metrics,
       writer: this.#writer,

@@ -71,6 +71,7 @@ function optionsOf(
       drivers: { ...FLEET_TIMINGS.drivers, probeTimeoutMs: config.RUNNER_PROBE_TIMEOUT_MS },
     },
     nowMs: Date.now,
+    monotonicMs: () => performance.now(),
     random: Math.random,
   };
 }

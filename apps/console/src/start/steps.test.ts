@@ -28,6 +28,7 @@ describe('the first steps', () => {
       'b is asleep. It wakes with the first request.',
     ],
     [[model('a', 'starting')], false, 'a is starting.'],
+    [[model('a', 'starting', 'No node is free.')], false, 'a is starting. No node is free.'],
     [[model('a', 'stopped')], false, 'a is stopped.'],
     [
       [model('a', 'failed', 'Its server does not answer.\nprinted')],

@@ -27,20 +27,19 @@ export function stepsOf(begun: Progress): {
 }
 
 function modelStep({ models }: Progress): GuideStep {
-  const usable = firstUsable(models);
-  if (usable?.condition === 'running') {
-    const { name, replicas } = usable;
+  const [first] = models;
+  const shown = firstUsable(models) ?? first;
+  if (!shown) return { done: false, told: 'No model is published yet.' };
+  const { name, condition, conditionReason, replicas } = shown;
+  if (condition === 'running') {
     const up = replicas ? `, ${replicas.up} of ${replicas.total} up` : '';
     return { done: true, told: `${name} is running${up}.` };
   }
-  if (usable?.condition === 'asleep')
-    return { done: true, told: `${usable.name} is asleep. It wakes with the first request.` };
-  if (usable) return { done: false, told: `${usable.name} is starting.` };
-  const [first] = models;
-  if (!first) return { done: false, told: 'No model is published yet.' };
-  const [why] = (first.conditionReason ?? '').split('\n');
-  const state = first.condition === 'failed' ? 'cannot be called' : 'is stopped';
-  return { done: false, told: `${first.name} ${state}.${why ? ` ${why}` : ''}` };
+  if (condition === 'asleep')
+    return { done: true, told: `${name} is asleep. It wakes with the first request.` };
+  const [why] = (conditionReason ?? '').split('\n');
+  const state = condition === 'failed' ? 'cannot be called' : `is ${condition}`;
+  return { done: false, told: `${name} ${state}.${why ? ` ${why}` : ''}` };
 }
 
 function keyStep({ keys: [first, ...others] }: Progress): GuideStep {

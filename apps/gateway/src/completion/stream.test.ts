@@ -117,6 +117,43 @@ describe('a streamed answer', () => {
     await own.stop();
   });
 
+  it('goes on to its normal end on a replica that is removed meanwhile, and new ones go to the others', async () => {
+    const at = (path: string) => ({ replicaId: path, baseUrl: `${harness.model.url}/${path}` });
+    const called: string[] = [];
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    script = async ({ path }, reply) => {
+      called.push(path);
+      await reply.event(piece(path));
+      await finished;
+      await reply.event(piece('.', 'stop'));
+      await reply.event(usage);
+      await reply.done();
+    };
+    const pathOf = (replica: string) => `/${replica}/chat/completions`;
+    const { modelId } = await harness.publish({ name: 'shrinking', replicas: [at('one'), at('other')] });
+    const ask = () => harness.complete({ ...streamed, model: 'shrinking' });
+    const running = await ask();
+    const [left, stays] = called[0] === pathOf('one') ? ['one', 'other'] : ['other', 'one'];
+    harness.runner.update({ modelId, replicas: [at(stays)] });
+    await eventually(() => harness.gateway.catalog.get(modelId)?.replicas.length === 1);
+    // As they all run at once, two replicas would share them.
+    const later = [await ask(), await ask(), await ask()];
+    expect(called).toEqual([pathOf(left), ...Array(3).fill(pathOf(stays))]);
+    expect(settled()).toEqual([]);
+    finish();
+    for (const [i, response] of [running, ...later].entries()) {
+      const events = eventsOf(await response.text());
+      expect([contentOf(events), events.at(-1)]).toEqual([`${called[i]}.`, '[DONE]']);
+    }
+    expect(settled()).toEqual(
+      Array(4).fill(expect.objectContaining({ answered: true, usageValid: true, completionTokens: 2 })),
+    );
+    harness.runner.remove(modelId);
+  });
+
   it('gets no usage chunk when the model reports none [completions.stream.usage]', async () => {
     script = async (_request, reply) => {
       await reply.event(piece('Hi', 'stop'));

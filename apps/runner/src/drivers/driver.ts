@@ -15,6 +15,12 @@ export interface DownReplica {
 
 export type DriverReport =
   /**
+   * The launch goes on, and this keeps the model from starting for now. Reported again when it
+   * changes. Empty: nothing does any more. The reason is for users. It contains no content and no
+   * secret.
+   */
+  | { readonly type: 'waiting'; readonly reason: string }
+  /**
    * The model can be called at these replicas, at least one. Reported again whenever they change.
    */
   | {
@@ -50,8 +56,8 @@ export type DriverReport =
  * What exists of a model before this runner launches anything. `process`: a process or workload
  * that runs. `pending`: a workload that is switched on and has no replica yet. `unknown`: a
  * workload that could not be looked at in time. `remains`: what is left of a process that has ended
- * or was told to end; it must be halted before a launch. `remote`: a server that someone else runs.
- * `nothing`: none of these.
+ * or was told to end, or pods of a workload that is off; it must be halted before a launch.
+ * `remote`: a server that someone else runs. `nothing`: none of these.
  */
 export type LeftBehind = 'process' | 'pending' | 'unknown' | 'remains' | 'remote' | 'nothing';
 
@@ -130,7 +136,7 @@ export interface DriverTimings {
   /** Before a failed call to Kubernetes is tried again. It doubles with each further failure. */
   readonly apiRetryMs: number;
   readonly maxApiRetryMs: number;
-  /** How long a workload that was scaled to 0 may still have pods that do not end. */
+  /** How long the pods of a workload that was scaled to 0 may take, besides their grace period. */
   readonly scaleDownMs: number;
 }
 
@@ -152,5 +158,5 @@ export const DRIVER_TIMINGS: DriverTimings = {
   forbiddenMs: 5_000,
   apiRetryMs: 500,
   maxApiRetryMs: 15_000,
-  scaleDownMs: 10_000,
+  scaleDownMs: 30_000,
 };

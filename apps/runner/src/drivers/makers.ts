@@ -4,6 +4,7 @@ import type {
   ProcessSettings,
 } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
+import type { Clocks } from '../clocks.ts';
 import type { ModelUser } from '../isolation/model-user.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Driver, DriverReport, DriverTimings } from './driver.ts';
@@ -15,7 +16,7 @@ import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
-export interface DriversOptions {
+export interface DriversOptions extends Clocks {
   /** Created if missing. The runners of one machine share it, whatever their pools. */
   readonly stateDir: string;
   readonly pool: string;
@@ -31,7 +32,6 @@ export interface DriversOptions {
   readonly metrics: RunnerMetrics;
   /** Whether this runner leads its pool at this moment. */
   readonly leads: () => boolean;
-  readonly nowMs: () => number;
   readonly random: () => number;
   readonly logger: Logger;
 }
@@ -57,7 +57,7 @@ export class Makers {
   }
 
   process(modelId: string, settings: ProcessSettings, access: UpstreamAccess, report: OnReport): Driver {
-    const { modelHost: host, keepOutput, modelUser, leads, nowMs } = this.#options;
+    const { modelHost: host, keepOutput, modelUser, leads, nowMs, monotonicMs } = this.#options;
     const { user, env } = modelUser;
     return new ProcessDriver({
       ...this.#common('process'),
@@ -72,6 +72,7 @@ export class Makers {
       user,
       leads,
       nowMs,
+      monotonicMs,
       report,
     });
   }
@@ -99,7 +100,7 @@ export class Makers {
       api,
       settings,
       access,
-      nowMs: this.#options.nowMs,
+      nowMs: this.#options.monotonicMs,
       report,
       alwaysOn,
       logger,

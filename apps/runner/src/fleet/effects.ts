@@ -90,7 +90,7 @@ export class Effects {
   async #halt(): Promise<void> {
     const { tenancy, dispatch } = this.#deps;
     if (!(await this.#haltDriver(Number.POSITIVE_INFINITY, this.#ending.signal))) return;
-    if (tenancy.leaving) tenancy.release();
+    tenancy.end();
     dispatch({ type: 'halted' });
   }
 

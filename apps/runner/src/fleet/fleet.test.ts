@@ -177,6 +177,7 @@ function fleetOf(
       leaveWorkloadsMs: 10,
     },
     nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     logger,
     metrics: createRunnerMetrics(createMetrics('runner')),
     writer: new ConditionWriter({ writeCondition: async () => {} }, logger),

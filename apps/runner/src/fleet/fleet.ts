@@ -124,9 +124,9 @@ export class Fleet {
    */
   async refresh(modelId: string): Promise<Refreshed> {
     const revision = await this.#inOrder(async () => {
-      const { store, nowMs } = this.#deps;
+      const { store, monotonicMs } = this.#deps;
       const [stored, capacity] = await Promise.all([store.one(modelId), store.capacity()]);
-      this.#room.resize(capacity, nowMs());
+      this.#room.resize(capacity, monotonicMs());
       if (stored) await this.#apply([stored], this.#deps.timings.lookMs);
       else this.#remove(modelId);
       return this.#deps.catalog.revision;
@@ -165,7 +165,7 @@ export class Fleet {
     return this.#inOrder(async () => {
       const { store } = this.#deps;
       const [versions, capacity] = await Promise.all([store.versions(), store.capacity()]);
-      this.#room.resize(capacity, this.#deps.nowMs());
+      this.#room.resize(capacity, this.#deps.monotonicMs());
       const changed = [...versions].filter(
         ([modelId, version]) => this.#supervisors.get(modelId)?.version !== version,
       );
@@ -225,6 +225,6 @@ export class Fleet {
 
   #lookAtIdleModels(): void {
     for (const supervisor of this.#supervisors.values()) supervisor.sleepIfIdle();
-    this.#room.share(this.#deps.nowMs());
+    this.#room.share(this.#deps.monotonicMs());
   }
 }

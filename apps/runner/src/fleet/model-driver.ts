@@ -28,6 +28,7 @@ export class ModelDriver {
   #settings: ModelSpec;
   #replicas: readonly ReplicaAddress[] = [];
   #total = 0;
+  #waitsFor = '';
 
   constructor(spec: ModelSpec, create: CreateDriver, report: (report: DriverReport) => void) {
     this.#create = create;
@@ -58,6 +59,11 @@ export class ModelDriver {
   /** With those that cannot be called. */
   get total(): number {
     return this.#total;
+  }
+
+  /** What keeps a launch from being done, as far as the driver has said. */
+  get waitsFor(): string {
+    return this.#waitsFor;
   }
 
   /** Those that cannot be called, as far as they are known one by one. */
@@ -104,6 +110,7 @@ export class ModelDriver {
 
   halt(isTaken?: IsTaken): Promise<void> {
     this.#isLaunched = false;
+    this.#waitsFor = '';
     this.#isFinding = false;
     return this.#driver.halt(isTaken);
   }
@@ -123,6 +130,7 @@ export class ModelDriver {
 
   #replace(): void {
     this.#driver.release();
+    this.#waitsFor = '';
     this.#driver = this.#createDriver(this.#spec);
     this.#isLaunched = true;
     this.#begin();
@@ -136,6 +144,8 @@ export class ModelDriver {
   #createDriver(spec: ModelSpec): Driver {
     const driver = this.#create(spec, (report) => {
       if (driver !== this.#driver) return;
+      this.#waitsFor = report.type === 'waiting' ? report.reason : '';
+      if (report.type === 'waiting') return this.#report(report);
       if (!this.#isProcess) this.#settings = spec;
       if (report.type !== 'down') this.#isFinding = false;
       if (report.type === 'off') this.#isLaunched = false;

@@ -109,6 +109,16 @@ describe('a wake-on-request model', () => {
     });
     await eventually(() => !isPidAlive(model.starts()[0]?.pid ?? 0));
   });
+
+  it('that takes its time does not fail because the clock is set forward meanwhile', async () => {
+    const model = await harness.publishProcess({ delayMs: 500 });
+    let setAheadMs = 0;
+    const runner = await harness.start({ nowMs: () => Date.now() + setAheadMs });
+    const woken = runner.wake(model.modelId);
+    await eventually(() => model.starts().length === 1);
+    setAheadMs = 86_400_000;
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING' });
+  });
 });
 
 /** The conditions in the order in which a gateway was told of them, for its only model. */

@@ -17,6 +17,8 @@ beforeEach(async () => {
 afterEach(() => harness.close());
 
 const runs = ({ starts }: PublishedProcess) => starts().some(({ pid }) => isPidAlive(pid));
+const costs = ({ modelId }: PublishedProcess, cost: number) =>
+  harness.db.model.update({ where: { id: modelId }, data: { cost, version: { increment: 1 } } });
 const RUNNING = { condition: 'CONDITION_RUNNING' };
 
 describe('models that share a pool', () => {
@@ -87,6 +89,43 @@ describe('models that share a pool', () => {
     expect(await woken).toMatchObject(RUNNING);
   });
 
+  it('take what they took when they started, though their cost is changed, and the new cost from their next start on', async () => {
+    const one = await harness.publishProcess({}, { cost: 4 });
+    const other = await harness.publishProcess({}, { cost: 5 });
+    const runner = await harness.start(STEADY);
+    await runner.wake(one.modelId);
+    await costs(one, 8);
+    await runner.refresh(one.modelId);
+    expect(await runner.wake(other.modelId)).toMatchObject(RUNNING);
+    expect([one, other].map(runs)).toEqual([true, true]);
+    await runner.stopModel(one.modelId);
+    await runner.startModel(one.modelId);
+    expect(await runner.wake(one.modelId)).toMatchObject(RUNNING);
+    expect(runs(other)).toBe(false);
+  });
+
+  it('wait for their new cost when they are always on and crash, and give back the room of before', async () => {
+    const always = await harness.publishProcess({}, { mode: 'always_on', cost: 4 });
+    const [busy, small] = [
+      await harness.publishProcess({}, { cost: 5 }),
+      await harness.publishProcess({}, { cost: 5 }),
+    ];
+    const runner = await harness.start(STEADY);
+    const gateway = runner.watch('gw_1');
+    for (const { modelId } of [always, busy]) await runner.wake(modelId);
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    gateway.report();
+    await costs(always, 8);
+    await runner.refresh(always.modelId);
+    process.kill(always.starts()[0]?.pid ?? 0, 'SIGKILL');
+    await eventually(() => gateway.models.get(always.modelId)?.reason?.includes('needs 8 of 10'));
+    expect(await runner.wake(small.modelId)).toMatchObject(RUNNING);
+    gateway.activity = [];
+    gateway.report();
+    await eventually(() => runs(always));
+    expect([busy, small].map(runs)).toEqual([false, false]);
+  });
+
   it('are refused with a reason when always-on models leave too little, until one of them stops', async () => {
     const always = await harness.publishProcess({ how: 'stubborn' }, { mode: 'always_on', cost: 6 });
     const next = await harness.publishProcess({}, { cost: 5 });
@@ -108,10 +147,14 @@ describe('models that share a pool', () => {
       await harness.publishProcess({}, { cost: 10, ...SLEEPLESS }),
     ];
     let aheadMs = 0;
-    const nowMs = () => Date.now() + aheadMs;
+    let setAheadMs = 0;
+    const monotonicMs = () => performance.now() + aheadMs;
+    const nowMs = () => Date.now() + setAheadMs;
     // Longer than any test takes: only the clock below ends a stay.
-    const runner = await harness.start({ nowMs, timings: { minimumStayMs: STAY_MS } });
+    const runner = await harness.start({ nowMs, monotonicMs, timings: { minimumStayMs: STAY_MS } });
     await runner.wake(one.modelId);
+    // The machine's clock is set, which is no stay.
+    setAheadMs = 2 * STAY_MS;
     await expect(runner.wake(other.modelId, 300)).rejects.toMatchObject({ code: 4 });
     expect([runs(one), other.starts()]).toEqual([true, []]);
     const woken = runner.wake(other.modelId);
@@ -131,7 +174,7 @@ describe('models that share a pool', () => {
     const large = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
     let aheadMs = 0;
     const timings = { minimumStayMs: STAY_MS, room: { patienceMs: 100, maxFirstMs: 24 * STAY_MS } };
-    const runner = await harness.start({ nowMs: () => Date.now() + aheadMs, timings });
+    const runner = await harness.start({ monotonicMs: () => performance.now() + aheadMs, timings });
     await runner.wake(early.modelId);
     aheadMs += STAY_MS / 2;
     await runner.wake(late.modelId);
@@ -148,8 +191,8 @@ describe('models that share a pool', () => {
     const one = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
     const other = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
     let aheadMs = 0;
-    const nowMs = () => Date.now() + aheadMs;
-    const options = { nowMs, timings: { minimumStayMs: STAY_MS, absentGraceMs: 0 } };
+    const monotonicMs = () => performance.now() + aheadMs;
+    const options = { monotonicMs, timings: { minimumStayMs: STAY_MS, absentGraceMs: 0 } };
     const first = await harness.start({ ...options, stopModelsOnExit: false });
     await first.wake(one.modelId);
     await first.runner?.close();

@@ -108,6 +108,7 @@ const supervise = (driver: Stuck, spec: ModelSpec = SPEC, room = fullRoom()) => 
   const supervisor = new Supervisor(spec, {
     catalog: new CatalogSource(0),
     nowMs: () => 0,
+    monotonicMs: () => 0,
     logger,
     metrics: createRunnerMetrics(createMetrics('runner')),
     room,

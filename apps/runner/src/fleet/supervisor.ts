@@ -3,6 +3,7 @@ import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
+import type { Clocks } from '../clocks.ts';
 import { conditionOf, type Event, type State, step, takeOver } from '../condition/machine.ts';
 import type { DriverReport, IsTaken, LeftBehind } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
@@ -18,14 +19,13 @@ import { Times } from './times.ts';
 import type { FleetTimings } from './timings.ts';
 import { Waiters } from './waiters.ts';
 
-export interface SupervisorDeps {
+export interface SupervisorDeps extends Clocks {
   readonly catalog: CatalogSource;
   readonly gateways: Gateways;
   readonly writer: ConditionWriter;
   readonly timings: FleetTimings;
   /** What the pool's models share. */
   readonly room: Room;
-  readonly nowMs: () => number;
   readonly logger: Logger;
   readonly metrics: RunnerMetrics;
   readonly createDriver: CreateDriver;
@@ -97,9 +97,9 @@ export class Supervisor {
   }
 
   status(): ModelStatus {
-    const reason = this.#state.reason || this.#tenancy.waitsFor;
-    const { revision } = this.#announcer;
-    return { modelId: this.modelId, condition: this.condition, reason, revision };
+    const { modelId, condition } = this;
+    const starting = condition === 'starting' ? this.#tenancy.waitsFor || this.#driver.waitsFor : '';
+    return { modelId, condition, reason: this.#state.reason || starting, revision: this.#announcer.revision };
   }
 
   get modelId(): string {
@@ -257,6 +257,10 @@ export class Supervisor {
       const { type, reason, printed, watching } = report;
       this.#logger.warn({ reason }, 'a model is down');
       this.dispatch({ type, reason: printed ? `${reason}\n${printed}` : reason, watching });
+      return;
+    }
+    if (report.type === 'waiting') {
+      if (this.condition === 'starting') this.#announce();
       return;
     }
     if (report.type === 'restarting') {

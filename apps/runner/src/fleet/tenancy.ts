@@ -11,7 +11,7 @@ interface TenancyDeps {
   readonly gateways: Gateways;
   readonly times: Times;
   readonly driver: ModelDriver;
-  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
   /** The model as it is at the moment. */
   readonly current: () => { readonly spec: ModelSpec; readonly state: State };
   readonly dispatch: (event: Event) => void;
@@ -87,14 +87,17 @@ export class Tenancy implements Tenant {
   }
 
   /**
-   * Says once why the model waits. Called now and then: mostly there is room in a moment. How full
-   * the pool is, only the log tells: it is about models of other organizations, too.
+   * Says why the model waits, once for as long as that stays true. Called now and then: mostly
+   * there is room in a moment. How full the pool is, only the log tells: it is about models of
+   * other organizations, too.
    */
   explainWait(): void {
     const use = this.#deps.room.use();
-    if (!this.isWaiting || this.#waitsFor !== '' || use === null) return;
+    if (!this.isWaiting || use === null) return;
     const { capacity, used } = use;
-    this.#waitsFor = `Waits for room in its pool: it needs ${this.cost} of ${capacity}.`;
+    const why = `Waits for room in its pool: it needs ${this.cost} of ${capacity}.`;
+    if (why === this.#waitsFor) return;
+    this.#waitsFor = why;
     this.#deps.logger.info({ capacity, used, cost: this.cost }, 'a model waits for room in its pool');
     this.#deps.announce();
   }
@@ -103,7 +106,7 @@ export class Tenancy implements Tenant {
   ask(): void {
     this.#waitsFor = '';
     this.#deps.times.awaitRoom();
-    this.#deps.room.ask(this, this.#deps.nowMs());
+    this.#deps.room.ask(this, this.#deps.monotonicMs());
   }
 
   /** Notes that the model has room, because it runs already. */
@@ -116,8 +119,16 @@ export class Tenancy implements Tenant {
     this.#deps.room.stopWaiting(this);
   }
 
+  /**
+   * Gives back what the model has if nothing of it is left, and the room is not for its next start:
+   * that of an always-on model is, unless it is stopped or its cost has changed.
+   */
+  end(): void {
+    if (this.leaving || this.cost !== this.#deps.room.heldBy(this)) this.release();
+  }
+
   /** Gives back what the model has. */
   release(): void {
-    this.#deps.room.release(this, this.#deps.nowMs());
+    this.#deps.room.release(this, this.#deps.monotonicMs());
   }
 }

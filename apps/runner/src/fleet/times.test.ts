@@ -8,6 +8,8 @@ import { Times } from './times.ts';
 const state = (phase: State['phase'], reason = ''): State => ({ phase, reason, failures: 0, crashed: false });
 const SLOW_START_MS = 600_000;
 const MINIMUM_STAY_MS = 1_000;
+const DRAIN_MS = 10;
+const HOUR_MS = 3_600_000;
 
 describe('the times of a model', () => {
   it('count as idle only what comes after its start, however long that takes', () => {
@@ -28,7 +30,7 @@ describe('the times of a model', () => {
 
   it('have it keep its room for as long also when another runner takes it over meanwhile', () => {
     const { clock, times } = launched();
-    const startedMs = clock.now();
+    const startedMs = clock.wall.now();
     clock.advance(MINIMUM_STAY_MS - 1);
     times.resume(startedMs);
     expect(times.mayLeave).toBe(false);
@@ -38,17 +40,42 @@ describe('the times of a model', () => {
 
   it('have it keep its room no longer than that, though the clock of the runner before was ahead', () => {
     const { clock, times } = launched();
-    times.resume(clock.now() + 10 * MINIMUM_STAY_MS);
+    times.resume(clock.wall.now() + 10 * MINIMUM_STAY_MS);
     clock.advance(MINIMUM_STAY_MS);
+    expect(times.mayLeave).toBe(true);
+  });
+
+  it.each([
+    ['back', -HOUR_MS],
+    ['forward', HOUR_MS],
+  ])('are not changed by a clock that is set %s', (_way, byMs) => {
+    const { clock, times } = launched();
+    times.changePhase(state('launching'), state('running'));
+    clock.wall.advance(byMs);
+    expect([times.unusedMs, times.mayLeave]).toEqual([0, false]);
+    clock.advance(MINIMUM_STAY_MS);
+    expect([times.unusedMs, times.mayLeave]).toEqual([MINIMUM_STAY_MS, true]);
+    clock.wall.advance(-byMs);
+    times.stay();
+    expect([times.unusedMs, times.mayLeave]).toEqual([0, false]);
+    clock.advance(DRAIN_MS);
     expect(times.mayLeave).toBe(true);
   });
 });
 
+/** Both clocks go on together. The wall clock may also be set. */
 function launched() {
-  const clock = testClock();
+  const [wall, monotonic] = [testClock(), testClock(0)];
+  const clock = {
+    wall,
+    advance: (ms: number) => {
+      wall.advance(ms);
+      monotonic.advance(ms);
+    },
+  };
   const metrics = createRunnerMetrics(createMetrics('runner'));
-  const timings = { drainMs: 10, minimumStayMs: MINIMUM_STAY_MS };
-  const times = new Times({ nowMs: clock.now, metrics, timings });
+  const timings = { drainMs: DRAIN_MS, minimumStayMs: MINIMUM_STAY_MS };
+  const times = new Times({ nowMs: wall.now, monotonicMs: monotonic.now, metrics, timings });
   times.launch();
   return { clock, times };
 }

@@ -1,23 +1,26 @@
+import { type Clocks, monotonicSince } from '../clocks.ts';
 import type { State } from '../condition/machine.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 
-interface TimesDeps {
-  readonly nowMs: () => number;
+interface TimesDeps extends Clocks {
   readonly metrics: RunnerMetrics;
   readonly timings: { readonly drainMs: number; readonly minimumStayMs: number };
 }
 
-/** When one model was launched and last used, and until when it keeps its room. */
+/**
+ * When one model was launched and last used, and until when it keeps its room, by the monotonic
+ * clock.
+ */
 export class Times {
   readonly #deps: TimesDeps;
   #lastUsedMs: number;
-  /** 0: it has no room yet, or it was running already. */
-  #launchedMs = 0;
+  /** Null: it has no room yet, or it was running already. */
+  #launchedMs: number | null = null;
   #staysUntilMs = 0;
 
   constructor(deps: TimesDeps) {
     this.#deps = deps;
-    this.#lastUsedMs = deps.nowMs();
+    this.#lastUsedMs = deps.monotonicMs();
   }
 
   get lastUsedMs(): number {
@@ -25,24 +28,24 @@ export class Times {
   }
 
   get unusedMs(): number {
-    return this.#deps.nowMs() - this.#lastUsedMs;
+    return this.#deps.monotonicMs() - this.#lastUsedMs;
   }
 
   /** Whether it has stayed long enough to make room for others. */
   get mayLeave(): boolean {
-    return this.#deps.nowMs() >= this.#staysUntilMs;
+    return this.#deps.monotonicMs() >= this.#staysUntilMs;
   }
 
   use(): void {
-    this.#lastUsedMs = this.#deps.nowMs();
+    this.#lastUsedMs = this.#deps.monotonicMs();
   }
 
   awaitRoom(): void {
-    this.#launchedMs = 0;
+    this.#launchedMs = null;
   }
 
   launch(): void {
-    this.#launchedMs = this.#deps.nowMs();
+    this.#launchedMs = this.#deps.monotonicMs();
   }
 
   /** Notes what a model that changes its phase begins or ends. */
@@ -52,9 +55,9 @@ export class Times {
     this.#endLaunch(after.phase === 'running' ? 'running' : after.reason ? 'failed' : 'stopped');
   }
 
-  /** Takes over a model that has been running since then. */
+  /** Takes over a model that has been running since then, by the clock of the runner before. */
   resume(sinceMs: number): void {
-    this.#staysUntilMs = Math.min(sinceMs, this.#deps.nowMs()) + this.#deps.timings.minimumStayMs;
+    this.#staysUntilMs = monotonicSince(sinceMs, this.#deps) + this.#deps.timings.minimumStayMs;
   }
 
   /** A request came while it was about to leave, so it stays for a while. */
@@ -66,11 +69,11 @@ export class Times {
 
   /** A launch that never had room is not counted. */
   #endLaunch(result: 'running' | 'failed' | 'stopped'): void {
-    if (!this.#launchedMs) return;
-    const { metrics, timings, nowMs } = this.#deps;
+    if (this.#launchedMs === null) return;
+    const { metrics, timings, monotonicMs } = this.#deps;
     metrics.starts.inc({ result });
     if (result !== 'running') return;
-    metrics.startSeconds.observe((nowMs() - this.#launchedMs) / 1_000);
-    this.#staysUntilMs = nowMs() + timings.minimumStayMs;
+    metrics.startSeconds.observe((monotonicMs() - this.#launchedMs) / 1_000);
+    this.#staysUntilMs = monotonicMs() + timings.minimumStayMs;
   }
 }

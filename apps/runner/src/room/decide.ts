@@ -1,6 +1,7 @@
 /** A model that has room: it runs, is being started, or is being ended. */
 export interface Holder {
   readonly modelId: string;
+  /** What it holds. */
   readonly cost: number;
   readonly alwaysOn: boolean;
   /** It never gives way, but its owner may stop it. */
@@ -33,7 +34,7 @@ export interface RoomDecision {
 
 /**
  * Who starts and who gives way in a pool. Pure. Models start in the order of `wanting`, always-on
- * models first. Free room and room that is coming back go to earlier models first. If it is not
+ * models too. Free room and room that is coming back go to earlier models first. If it is not
  * enough, idle models give way, the least recently used first, and only as many as are needed.
  *
  * A model for which no room can be made at the moment is passed over, until it has waited for
@@ -60,8 +61,7 @@ export function decide(
   let idle = holders
     .filter(({ yields, leaving }) => yields && !leaving)
     .sort((a, b) => a.lastUsedMs - b.lastUsedMs);
-  const permanently = wanting.filter(({ alwaysOn }) => alwaysOn);
-  for (const one of [...permanently, ...wanting.filter(({ alwaysOn }) => !alwaysOn)]) {
+  for (const one of wanting) {
     if (one.cost > capacity - permanent) {
       refuse.push(one.modelId);
       continue;
@@ -75,7 +75,7 @@ export function decide(
     const yielding = leastRecentlyUsed(idle, one.cost - free - coming);
     if (yielding === null) {
       if (one.cost > capacity - permanent - pinned) continue;
-      if (!one.alwaysOn && one.waitedMs < patienceMs) continue;
+      if (one.waitedMs < patienceMs) continue;
       sleep.push(...idle.filter(({ cost }) => cost > 0).map(({ modelId }) => modelId));
       first = one.modelId;
       break;

@@ -1,212 +1,140 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { decide, type Holder } from './decide.ts';
-import { Room, type Tenant } from './room.ts';
+import { PoolWorld, ROOM_TIMINGS, STAY_MS, type World, type WorldModel } from '../testing/pool-world.ts';
+import type { RoomUse } from './room.ts';
 
-const TIMINGS = { patienceMs: 10, maxFirstMs: 60 };
-const STAY_MS = 30;
+const END_MS = 300;
+const cost = fc.integer({ min: 1, max: 12 });
+const model = fc.nat(5);
+/** Only one kind of thing happens in a tick, beside arrivals. */
+const atTick = (kind: 0 | 1 | 2 | 3) => fc.nat(END_MS / 4 - 1).map((n) => 4 * n + kind);
 
-/** A model in a world of ticks. It is used for a while when it has started, and then idle. */
-class Model implements Tenant {
-  phase: 'asleep' | 'running' | 'leaving' | 'refused' = 'asleep';
-  lastUsedMs = 0;
-  busyUntilMs = 0;
-  staysUntilMs = 0;
-  endsAtMs = 0;
-  askedMs: number | null = null;
-  nowMs = 0;
-
-  constructor(
-    readonly modelId: string,
-    readonly cost: number,
-    readonly alwaysOn: boolean,
-    readonly pinned: boolean,
-    readonly started: string[],
-  ) {}
-
-  get leaving(): boolean {
-    return this.phase === 'leaving';
-  }
-  get yields(): boolean {
-    if (this.phase !== 'running' || this.alwaysOn || this.pinned) return false;
-    return this.nowMs >= this.busyUntilMs && this.nowMs >= this.staysUntilMs;
-  }
-  granted(): void {
-    this.started.push(this.modelId);
-    this.phase = 'running';
-    this.askedMs = null;
-    this.use(0);
-    this.staysUntilMs = this.nowMs + STAY_MS;
-  }
-  use(forMs: number): void {
-    this.lastUsedMs = this.nowMs;
-    this.busyUntilMs = Math.max(this.busyUntilMs, this.nowMs + forMs);
-  }
-  refused(): void {
-    this.phase = 'refused';
-    this.askedMs = null;
-  }
-  giveWay(): void {
-    if (!this.yields) throw new Error(`${this.modelId} was in use`);
-    this.leave(3);
-  }
-  leave(endsAfterMs: number): void {
-    this.phase = 'leaving';
-    this.endsAtMs = this.nowMs + endsAfterMs;
-  }
-}
-
-const shape = fc.record({
-  capacity: fc.integer({ min: 1, max: 12 }),
+const shape: fc.Arbitrary<World> = fc.record({
+  capacity: cost,
+  drainMs: fc.constantFrom(1, 4),
   models: fc.array(
-    fc.record({
-      cost: fc.integer({ min: 1, max: 12 }),
-      alwaysOn: fc.boolean(),
-      pinned: fc.constant<boolean>(false),
-    }),
+    // Few are pinned: beside several, nothing else ever has room.
+    fc.record({ cost, alwaysOn: fc.boolean(), pinned: fc.constantFrom(false, false, false, true) }),
     { minLength: 1, maxLength: 6 },
   ),
-  arrivals: fc.array(
-    fc.record({
-      atMs: fc.integer({ min: 0, max: 300 }),
-      model: fc.nat(5),
-      forMs: fc.integer({ min: 0, max: 15 }),
-    }),
-    { maxLength: 60 },
-  ),
-  // Models are stopped or deleted, and some take long to end.
-  stops: fc.array(
-    fc.record({
-      atMs: fc.integer({ min: 0, max: 300 }),
-      model: fc.nat(5),
-      endsAfterMs: fc.integer({ min: 1, max: 40 }),
-    }),
-    { maxLength: 12 },
-  ),
+  arrivals: fc.array(fc.record({ atMs: fc.nat(END_MS), model, forMs: fc.nat(15) }), { maxLength: 100 }),
+  stops: fc.array(fc.record({ atMs: atTick(0), model, endsAfterMs: fc.integer({ min: 1, max: 40 }) }), {
+    maxLength: 12,
+  }),
+  resizes: fc.uniqueArray(fc.record({ atMs: atTick(1), capacity: fc.option(cost, { freq: 10 }) }), {
+    maxLength: 4,
+    selector: ({ atMs }) => atMs,
+  }),
+  recosts: fc.array(fc.record({ atMs: atTick(2), model, cost }), { maxLength: 6 }),
+  crashes: fc.array(fc.record({ atMs: atTick(3), model }), { maxLength: 6 }),
 });
-type World = typeof shape extends fc.Arbitrary<infer T> ? T : never;
-
-/** Runs a world. `check` sees it after each tick. */
-function run(
-  { capacity, models, arrivals, stops }: World,
-  check: (all: readonly Model[], nowMs: number) => void,
-  untilMs: number,
-): Model[] {
-  const room = new Room(TIMINGS);
-  const started: string[] = [];
-  const all = models.map((one, i) => new Model(`m${i}`, one.cost, one.alwaysOn, one.pinned, started));
-  const arrivalsAt = new Map<number, typeof arrivals>();
-  for (const one of arrivals) {
-    const together = arrivalsAt.get(one.atMs);
-    if (together) together.push(one);
-    else arrivalsAt.set(one.atMs, [one]);
-  }
-  room.resize(capacity, 0);
-  for (let nowMs = 0; nowMs <= untilMs; nowMs++) {
-    for (const model of all) model.nowMs = nowMs;
-    for (const model of all) {
-      if (model.phase !== 'leaving' || model.endsAtMs > nowMs) continue;
-      model.phase = 'asleep';
-      room.release(model, nowMs);
-    }
-    for (const { model: at, endsAfterMs } of stops.filter(({ atMs }) => atMs === nowMs)) {
-      const model = all[at % all.length] as Model;
-      if (model.phase === 'running') model.leave(endsAfterMs);
-      room.stopWaiting(model);
-      model.askedMs = null;
-    }
-    for (const { model: at, forMs } of arrivalsAt.get(nowMs) ?? []) {
-      const model = all[at % all.length] as Model;
-      if (model.phase === 'refused') continue;
-      if (model.phase === 'running') model.use(forMs);
-      else if (model.phase === 'asleep' && model.askedMs === null) {
-        model.askedMs = nowMs;
-        room.ask(model, nowMs);
-      }
-    }
-    room.share(nowMs);
-    check(all, nowMs);
-  }
-  return all;
-}
 
 describe('the room of a pool', () => {
-  it('is never exceeded, and no model in use gives way, whoever arrives when', () => {
+  it('is never exceeded by what starts, and no model in use or pinned gives way, whatever happens when', () => {
     fc.assert(
       fc.property(shape, (world) => {
-        const check = (all: readonly Model[]) => {
-          const held = all.filter(({ phase }) => phase === 'running' || phase === 'leaving');
-          expect(held.reduce((sum, { cost }) => sum + cost, 0)).toBeLessThanOrEqual(world.capacity);
-        };
-        run(world, check, 320);
+        const wrong: (RoomUse | null)[] = [];
+        new PoolWorld(world).run(END_MS + 20, ({ room, held, capacity }) => {
+          const use = room.use();
+          if (use && (use.capacity !== capacity || use.used !== held)) wrong.push(use);
+        });
+        expect(wrong).toEqual([]);
       }),
-      { numRuns: 50 },
+      { numRuns: 300 },
     );
   });
 
-  it('goes to every waiting model within a bounded time after the last arrival', () => {
+  it('goes to every waiting model within a bounded time after the last arrival, unless a pinned one is in its way', () => {
+    const boundMs = 8 * (STAY_MS + 15 + ROOM_TIMINGS.maxFirstMs);
     fc.assert(
       fc.property(shape, (world) => {
-        const all = run(world, () => {}, 300 + 8 * (STAY_MS + 15 + TIMINGS.maxFirstMs));
-        expect(all.filter(({ askedMs }) => askedMs !== null)).toEqual([]);
+        const pool = new PoolWorld(world).run(END_MS + boundMs);
+        const free = (pool.capacity ?? 0) - pool.heldBy('alwaysOn') - pool.heldBy('pinned');
+        expect(pool.models.filter((one) => one.askedMs !== null && one.cost <= free)).toEqual([]);
       }),
-      { numRuns: 50 },
+      { numRuns: 300 },
     );
   });
 
   it('is refused only to a model that can never fit beside the always-on models', () => {
     fc.assert(
       fc.property(shape, (world) => {
-        const refused = new Set<Model>();
-        const check = (all: readonly Model[]) => {
-          const staying = all.filter(({ alwaysOn, phase }) => alwaysOn && phase === 'running');
-          const left = world.capacity - staying.reduce((sum, { cost }) => sum + cost, 0);
-          for (const model of all.filter((one) => one.phase === 'refused' && !refused.has(one))) {
-            expect(model.cost).toBeGreaterThan(left);
-            refused.add(model);
+        const refused = new Set<WorldModel>();
+        new PoolWorld(world).run(END_MS + 20, (pool) => {
+          const left = (pool.capacity ?? 0) - pool.heldBy('alwaysOn');
+          for (const one of pool.models.filter(({ phase }) => phase === 'refused')) {
+            if (!refused.has(one)) expect(one.cost).toBeGreaterThan(left);
+            refused.add(one);
           }
-        };
-        run(world, check, 320);
+        });
       }),
       { numRuns: 300 },
     );
   });
+});
 
-  it('comes to a large model that small ones would starve, however often they are used', () => {
-    const small = { cost: 4, alwaysOn: false, pinned: false };
-    const models = [{ ...small, cost: 8 }, small, small];
-    // One of the small ones arrives every 7 ticks, and is used for 2.
-    const arrivals = Array.from({ length: 100 }, (_one, i) => ({
-      atMs: 7 * i,
-      model: 1 + (i % 2),
-      forMs: 2,
-    }));
+const usual = { alwaysOn: false, pinned: false };
+/** Two models in turns, every 7 ticks from 0 on, each used for 2. */
+const inTurns = (models: readonly [number, number], untilMs: number) =>
+  Array.from({ length: Math.ceil(untilMs / 7) }, (_one, i) => ({
+    atMs: 7 * i,
+    model: models[i % 2] as number,
+    forMs: 2,
+  }));
+const isRunning = ({ phase }: WorldModel) => phase === 'running';
+
+describe('a large model that waits', () => {
+  it('is not starved by small ones, however often they are used', () => {
+    const models = [8, 4, 4].map((one) => ({ ...usual, cost: one }));
+    const arrivals = [...inTurns([1, 2], 200), { atMs: 20, model: 0, forMs: 0 }];
     let ranAtMs = 0;
-    run(
-      { capacity: 8, models, arrivals: [...arrivals, { atMs: 20, model: 0, forMs: 0 }], stops: [] },
-      ([large], nowMs) => {
-        if (large?.phase === 'running') ranAtMs ||= nowMs;
-      },
-      200,
-    );
+    new PoolWorld({ capacity: 8, models, arrivals }).run(200, ({ models: [large], nowMs }) => {
+      if (large && isRunning(large)) ranAtMs ||= nowMs;
+    });
     expect(ranAtMs).toBeGreaterThan(0);
-    expect(ranAtMs).toBeLessThan(20 + TIMINGS.maxFirstMs);
+    expect(ranAtMs).toBeLessThan(20 + ROOM_TIMINGS.maxFirstMs);
   });
+
+  it.each(['always on', 'woken'])(
+    'does not hold up others for ever while a model in use is in its way: %s',
+    (mode) => {
+      const large = { ...usual, cost: 6, alwaysOn: mode === 'always on' };
+      const models = [large, ...[8, 4, 4].map((one) => ({ ...usual, cost: one }))];
+      const longUse = { atMs: 0, model: 1, forMs: 600 };
+      const arrivals = [longUse, ...inTurns([2, 3], 1_000), { atMs: 20, model: 0, forMs: 0 }];
+      const starts = [0, 0, 0, 0];
+      let before = [false, false, false, false];
+      new PoolWorld({ capacity: 12, models, arrivals }).run(1_000, (pool) => {
+        const now = pool.models.map(isRunning);
+        // Of the small ones, those while the large one waits.
+        now.forEach((runs, i) => {
+          if (runs && !before[i] && (i === 0 || pool.nowMs < 600)) starts[i] = (starts[i] ?? 0) + 1;
+        });
+        before = now;
+      });
+      // In 600 ticks each of them has three turns at least, between those of the large one.
+      expect(Math.min(starts[2] ?? 0, starts[3] ?? 0)).toBeGreaterThan(2);
+      expect(starts[0]).toBeGreaterThan(0);
+    },
+  );
 });
 
 /** Models that are used again and again, and are idle again within this time. */
 const IDLE_WITHIN_MS = 12;
+/** For so long at least, so that its gateways can let go of it. */
+const IDLE_FOR_MS = 3;
 const LONG_MS = 2_000;
 
 const users = fc.record({
   capacity: fc.constantFrom(11, 12),
+  pinned: fc.boolean(),
+  alwaysOn: fc.boolean(),
   users: fc.array(
     fc.record({
-      cost: fc.constantFrom(3, 4, 6, 11, 12),
-      pinned: fc.boolean(),
-      everyMs: fc.integer({ min: 2, max: IDLE_WITHIN_MS }),
+      cost: fc.constantFrom(2, 3, 4, 6, 11, 12),
+      everyMs: fc.integer({ min: IDLE_FOR_MS + 1, max: IDLE_WITHIN_MS }),
       firstMs: fc.nat(IDLE_WITHIN_MS),
-      used: fc.double({ min: 0.4, max: 0.9, noNaN: true }),
+      used: fc.double({ min: 0.4, max: 1, noNaN: true }),
     }),
     { minLength: 3, maxLength: 5 },
   ),
@@ -215,124 +143,36 @@ const users = fc.record({
 describe('arrivals that never end', () => {
   it('never starve a model that can get room, however often the others are used', () => {
     fc.assert(
-      fc.property(users, ({ capacity, users: all }) => {
-        // A pinned model that runs first stays for ever, so there is room beside one at most.
-        const models = all.map(({ cost, pinned }, i) => ({
-          cost,
+      fc.property(users, ({ capacity, users: all, pinned, alwaysOn }) => {
+        // Both stay for ever once they run, so there is room beside one of each at most.
+        const models = all.map((one, i) => ({
+          cost: one.cost,
           pinned: pinned && i === 0,
-          alwaysOn: false,
+          alwaysOn: alwaysOn && i === 1,
         }));
-        const arrivals = all.flatMap(({ everyMs, firstMs, used }, model) =>
-          Array.from({ length: Math.floor(LONG_MS / everyMs) }, (_one, i) => ({
-            atMs: firstMs + i * everyMs,
-            model,
-            forMs: Math.min(everyMs - 1, Math.floor(used * everyMs)),
+        const arrivals = all.flatMap(({ everyMs, firstMs, used }, i) =>
+          Array.from({ length: Math.floor(LONG_MS / everyMs) }, (_one, n) => ({
+            atMs: firstMs + n * everyMs,
+            model: i,
+            forMs: Math.floor(used * (everyMs - IDLE_FOR_MS)),
           })),
         );
-        const [first] = models;
-        const room = capacity - (first?.pinned && first.cost <= capacity ? first.cost : 0);
-        const longestMs = models.length * 2 * (TIMINGS.maxFirstMs + STAY_MS);
+        const roomBeside = (others: World['models']) =>
+          capacity - others.reduce((sum, one) => sum + (one.cost <= capacity ? one.cost : 0), 0);
+        const beside = models.map((_one, i) =>
+          roomBeside(models.filter((other, j) => i !== j && (other.pinned || other.alwaysOn))),
+        );
+        const longestMs = models.length * 2 * (ROOM_TIMINGS.maxFirstMs + STAY_MS);
         const starved: string[] = [];
-        const check = (now: readonly Model[], nowMs: number) => {
-          for (const { modelId, askedMs, cost, pinned } of now)
-            if (askedMs !== null && !pinned && cost <= room && nowMs - askedMs > longestMs)
-              starved.push(modelId);
-        };
-        run({ capacity, models, arrivals, stops: [] }, check, LONG_MS);
+        new PoolWorld({ capacity, models, arrivals }).run(LONG_MS, ({ models: now, nowMs }) => {
+          now.forEach(({ modelId, askedMs, cost: needed }, i) => {
+            if (askedMs === null || needed > (beside[i] ?? 0)) return;
+            if (nowMs - askedMs > longestMs) starved.push(modelId);
+          });
+        });
         expect(starved).toEqual([]);
       }),
       { numRuns: 200 },
     );
-  });
-});
-
-describe('who gives way', () => {
-  const idle = (modelId: string, cost: number, lastUsedMs: number): Holder => ({
-    modelId,
-    cost,
-    lastUsedMs,
-    alwaysOn: false,
-    pinned: false,
-    leaving: false,
-    yields: true,
-  });
-  const wants = (modelId: string, cost: number, waitedMs = 0) => ({
-    modelId,
-    cost,
-    waitedMs,
-    alwaysOn: false,
-  });
-
-  it('is the least recently used, and no more than are needed', () => {
-    const holders = [idle('new', 4, 3), idle('old', 4, 1), idle('middle', 4, 2)];
-    expect(decide(12, holders, [wants('x', 4)], 10).sleep).toEqual(['old']);
-    expect(decide(12, holders, [wants('x', 8)], 10).sleep).toEqual(['old', 'middle']);
-    expect(decide(12, [idle('old', 2, 1), idle('large', 10, 2)], [wants('x', 10)], 10).sleep).toEqual([
-      'large',
-    ]);
-  });
-
-  it('is nobody when all of them together do not give enough, or when enough is coming back', () => {
-    const busy = { ...idle('busy', 8, 1), yields: false };
-    expect(decide(12, [busy, idle('old', 4, 1)], [wants('x', 8)], 10).sleep).toEqual([]);
-    const leaving = { ...idle('leaving', 8, 1), leaving: true };
-    expect(decide(12, [leaving, idle('old', 4, 1)], [wants('x', 8)], 10)).toEqual({
-      start: [],
-      sleep: [],
-      refuse: [],
-      first: null,
-    });
-  });
-
-  it('is each that is idle, once one has waited too long for all of them to be idle together', () => {
-    const busy = { ...idle('busy', 4, 1), yields: false };
-    const holders = [busy, idle('idle', 4, 2), idle('small', 4, 3)];
-    const wanting = (waitedMs: number) => [wants('large', 12, waitedMs), wants('late', 4)];
-    expect(decide(12, holders, wanting(9), 10)).toMatchObject({ start: [], sleep: ['idle'] });
-    expect(decide(12, holders, wanting(10), 10)).toMatchObject({ start: [], sleep: ['idle', 'small'] });
-    const left = [busy, { ...idle('small', 4, 3), leaving: true }];
-    expect(decide(12, left, wanting(20), 10)).toMatchObject({ start: [], sleep: [] });
-  });
-
-  it('is nobody if the waiting model cannot fit beside a pinned one; others overtake it', () => {
-    const pinned = { ...idle('pinned', 4, 1), yields: false, pinned: true };
-    const wanting = [wants('large', 12, 1_000), wants('small', 4)];
-    expect(decide(12, [pinned, idle('idle', 4, 2)], wanting, 10)).toEqual({
-      start: ['small'],
-      sleep: [],
-      refuse: [],
-      first: null,
-    });
-  });
-
-  it('makes room for the first who waits, and others pass it only while it is patient', () => {
-    const busy = { ...idle('busy', 8, 1), yields: false };
-    const wanting = (waitedMs: number) => [wants('large', 8, waitedMs), wants('small', 4)];
-    expect(decide(12, [busy], wanting(9), 10).start).toEqual(['small']);
-    expect(decide(12, [busy], wanting(10), 10).start).toEqual([]);
-    // Room that is coming back is kept for it, and what is left over is not.
-    const leaving = { ...idle('leaving', 6, 1), leaving: true };
-    expect(decide(12, [leaving], [wants('large', 8), wants('small', 4)], 10).start).toEqual(['small']);
-    expect(decide(12, [leaving], [wants('large', 8), wants('small', 5)], 10).start).toEqual([]);
-  });
-
-  it('never is an always-on model: what can have no room beside them is refused', () => {
-    const always = { ...idle('always', 8, 1), alwaysOn: true, yields: false };
-    expect(decide(12, [always], [wants('x', 5), wants('y', 4)], 10)).toEqual({
-      start: ['y'],
-      sleep: [],
-      refuse: ['x'],
-      first: null,
-    });
-  });
-
-  it('is nobody while an always-on model is leaving: the waiting model takes its room', () => {
-    const leaving = { ...idle('always', 8, 1), alwaysOn: true, yields: false, leaving: true };
-    expect(decide(12, [leaving, idle('idle', 4, 1)], [wants('x', 8)], 10)).toEqual({
-      start: [],
-      sleep: [],
-      refuse: [],
-      first: null,
-    });
   });
 });

@@ -3,6 +3,7 @@ import { decide, type Holder, permanentIn } from './decide.ts';
 /** A model of the pool, as its room is shared out. */
 export interface Tenant {
   readonly modelId: string;
+  /** What a start of it needs now. */
   readonly cost: number;
   readonly alwaysOn: boolean;
   readonly pinned: boolean;
@@ -39,7 +40,8 @@ export interface RoomTimings {
  */
 export class Room {
   readonly #timings: RoomTimings;
-  readonly #holders = new Set<Tenant>();
+  /** With what each holds. */
+  readonly #holders = new Map<Tenant, number>();
   /** In order of arrival, with the time of arrival. */
   readonly #waiting = new Map<Tenant, number>();
   /** The model that the others wait for, and since when. It may have started meanwhile. */
@@ -62,7 +64,7 @@ export class Room {
   /** Null: the pool has no capacity, so nobody counts. */
   use(): RoomUse | null {
     if (this.#capacity === null) return null;
-    const used = [...this.#holders].reduce((total, { cost }) => total + cost, 0);
+    const used = [...this.#holders.values()].reduce((total, cost) => total + cost, 0);
     return { capacity: this.#capacity, used, waiting: this.#waiting.size };
   }
 
@@ -76,7 +78,7 @@ export class Room {
    */
   ask(tenant: Tenant, nowMs: number): void {
     if (this.#holders.has(tenant) || this.#capacity === null || tenant.cost === 0) {
-      this.#holders.add(tenant);
+      this.hold(tenant);
       tenant.granted();
       return;
     }
@@ -86,7 +88,12 @@ export class Room {
 
   /** Notes that a tenant has room, because it runs already. */
   hold(tenant: Tenant): void {
-    this.#holders.add(tenant);
+    if (!this.#holders.has(tenant)) this.#holders.set(tenant, tenant.cost);
+  }
+
+  /** What the tenant holds. It stays the same until it is given back, though its cost changes. */
+  heldBy(tenant: Tenant): number {
+    return this.#holders.get(tenant) ?? 0;
   }
 
   /** Gives up waiting. */
@@ -130,7 +137,8 @@ export class Room {
       alwaysOn,
       waitedMs: nowMs - sinceMs,
     }));
-    const byId = new Map([...this.#holders, ...this.#waiting.keys()].map((one) => [one.modelId, one]));
+    const tenants = [...this.#holders.keys(), ...this.#waiting.keys()];
+    const byId = new Map(tenants.map((one) => [one.modelId, one]));
     const { start, sleep, refuse, first } = decide(
       capacity,
       [...this.#holders].map(holderOf),
@@ -139,7 +147,7 @@ export class Room {
     );
     if (first !== null && first !== this.#first?.modelId) this.#first = { modelId: first, sinceMs: nowMs };
     for (const modelId of [...start, ...refuse]) this.#waiting.delete(byId.get(modelId) as Tenant);
-    for (const modelId of start) this.#holders.add(byId.get(modelId) as Tenant);
+    for (const modelId of start) this.hold(byId.get(modelId) as Tenant);
     for (const modelId of refuse) {
       const tenant = byId.get(modelId) as Tenant;
       tenant.refused(this.#reason(tenant, capacity));
@@ -158,24 +166,19 @@ export class Room {
     if (first === null || nowMs - first.sinceMs < this.#timings.maxFirstMs) return;
     this.#first = null;
     const tenant = [...this.#waiting.keys()].find(({ modelId }) => modelId === first.modelId);
-    if (!tenant || tenant.alwaysOn) return;
+    if (!tenant) return;
     this.#waiting.delete(tenant);
     this.#waiting.set(tenant, nowMs);
   }
 
   #reason({ cost }: Tenant, capacity: number): string {
-    const permanent = permanentIn([...this.#holders]);
+    const permanent = permanentIn([...this.#holders].map(holderOf));
     const taken = permanent > 0 ? `, and always-on models take ${permanent} of that` : '';
     return `It needs ${cost}, but its pool's capacity is ${capacity}${taken}.`;
   }
 }
 
-const holderOf = ({ modelId, cost, alwaysOn, pinned, leaving, yields, lastUsedMs }: Tenant): Holder => ({
-  modelId,
-  cost,
-  alwaysOn,
-  pinned,
-  leaving,
-  yields,
-  lastUsedMs,
-});
+const holderOf = ([tenant, cost]: [Tenant, number]): Holder => {
+  const { modelId, alwaysOn, pinned, leaving, yields, lastUsedMs } = tenant;
+  return { modelId, cost, alwaysOn, pinned, leaving, yields, lastUsedMs };
+};

@@ -128,6 +128,7 @@ export class Harness {
       pool?: string;
       leaseMs?: number;
       nowMs?: () => number;
+      monotonicMs?: () => number;
     } = {},
   ): Promise<TestRunner> {
     const runner = this.standBy(options);
@@ -146,6 +147,7 @@ export class Harness {
     pool = 'local',
     leaseMs = 60_000,
     nowMs = Date.now,
+    monotonicMs = () => performance.now(),
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
       host: '127.0.0.1',
@@ -163,6 +165,7 @@ export class Harness {
       stopModelsOnExit,
       timings: { ...FAST, ...timings },
       nowMs,
+      monotonicMs,
       random: Math.random,
       logger: createLogger({
         service: 'runner',

@@ -22,6 +22,7 @@ interface Known {
 }
 
 export interface GatewaysOptions {
+  /** Monotonic clock. */
   readonly nowMs: () => number;
   /**
    * How long a disconnected gateway is assumed to continue as it last reported: it serves from its

@@ -66,12 +66,13 @@ const portOf = (): number => (model.address() as AddressInfo).port;
 const ready = (...addresses: string[]): void =>
   cluster.endpoints('qwen-svc', portOf(), Object.fromEntries(addresses.map((address) => [address, true])));
 
-/** A driver, and what it reports. */
+/** A driver, what it reports, and apart from that what it says that it waits for. */
 function driverOf(
   settings: Partial<KubernetesSettings> = {},
   { alwaysOn = false, nowMs = Date.now, timings = FAST.drivers } = {},
 ) {
   const reports: DriverReport[] = [];
+  const waits: string[] = [];
   const logged: { level: string; msg: string; reason?: string }[] = [];
   const write = (line: string) => logged.push(JSON.parse(line));
   const driver = new KubernetesDriver({
@@ -82,7 +83,7 @@ function driverOf(
     random: Math.random,
     access: { name: 'qwen', nameAssumed: true, key: '' },
     timings,
-    report: (report) => reports.push(report),
+    report: (report) => (report.type === 'waiting' ? waits.push(report.reason) : reports.push(report)),
     onProbeFailure: () => {},
     logger: createLogger({ service: 'runner', level: 'warn', destination: { write } }),
   });
@@ -92,7 +93,7 @@ function driverOf(
     const report = last();
     return report?.type === 'up' ? report.replicas.map(({ baseUrl }) => new URL(baseUrl).hostname) : null;
   };
-  return { driver, reports, last, urls, logged };
+  return { driver, reports, waits, last, urls, logged };
 }
 
 const pod = (status: object) => ({
@@ -196,6 +197,17 @@ describe('switching on', () => {
     const { driver, urls } = driverOf();
     driver.launch(false);
     await eventually(() => urls()?.length === 1);
+  });
+
+  it('says that Kubernetes cannot be asked, and that this is over', async () => {
+    cluster.workload(DEPLOYMENT);
+    const away = { match: 'get deployments/scale', status: 503, message: 'etcd is away' };
+    cluster.failures.push(away, away);
+    const { driver, waits } = driverOf();
+    driver.launch(false);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
+    await eventually(() => waits.length === 2);
+    expect(waits).toEqual(['Kubernetes answered 503: etcd is away.', '']);
   });
 
   it('reads its credentials again when they have expired', async () => {
@@ -449,10 +461,12 @@ describe('a start that does not succeed', () => {
   it.each(cases)('fails soon because of %s', async (_name, status, reason) => {
     cluster.workload(DEPLOYMENT);
     cluster.set('pods', [pod(status)]);
-    const { driver, last } = driverOf();
+    const { driver, last, waits } = driverOf();
     driver.launch(false);
     await eventually(() => last()?.type === 'down');
     expect(last()).toEqual({ type: 'down', reason, watching: false });
+    // It has said so before.
+    expect(waits).toEqual([reason]);
   });
 
   const late: [string, object[], object[], string][] = [
@@ -517,9 +531,11 @@ describe('a start that does not succeed', () => {
     cluster.set('pods', pods);
     cluster.set('events', events);
     let nowMs = 0;
-    const { driver, last } = driverOf(LATE, { nowMs: () => nowMs });
+    const { driver, last, waits } = driverOf(LATE, { nowMs: () => nowMs });
     driver.launch(false);
     await eventually(() => cluster.asked.some(({ resource }) => resource === 'pods'));
+    nowMs = FAST.drivers.podProblemMs;
+    await eventually(() => waits.at(-1) === reason);
     expect(last()).toBeUndefined();
     nowMs = 1_000;
     await eventually(() => last()?.type === 'down');
@@ -541,7 +557,7 @@ describe('a start that does not succeed', () => {
     cluster.workload(DEPLOYMENT);
     cluster.set('pods', [unscheduled(message)]);
     let nowMs = 0;
-    const { driver, logged, last } = driverOf({}, { nowMs: () => nowMs });
+    const { driver, logged, last, waits } = driverOf({}, { nowMs: () => nowMs });
     driver.launch(false);
     await lookedTwice();
     expect(logged).toEqual([]);
@@ -558,6 +574,7 @@ describe('a start that does not succeed', () => {
     // A model may take its time to load.
     cluster.set('pods', [pod({ containerStatuses: [container({ running: {} })] })]);
     await lookedTwice();
+    expect(waits.at(-1)).toBe('');
     nowMs *= 3;
     await lookedTwice();
     expect(logged.slice(1)).toEqual([
@@ -588,32 +605,97 @@ describe('a start that does not succeed', () => {
 });
 
 describe('switching off', () => {
+  /** A pod that was told to end. It leaves no count of its workload anything to count. */
+  const ending = (phase: string, deletionGracePeriodSeconds = 30) => ({
+    metadata: { name: POD.name, deletionTimestamp: '2026-11-21T12:00:00Z', deletionGracePeriodSeconds },
+    status: { phase },
+  });
+  const looks = () => cluster.asked.filter(({ resource }) => resource === 'pods').length;
+  const lookedAgain = async () => {
+    const before = looks();
+    await eventually(() => looks() > before + 1);
+  };
+
   it('ends with the lead, and leaves the pods to the next runner', async () => {
     cluster.workload(DEPLOYMENT, 1);
+    cluster.set('pods', [ending('Running')]);
     cluster.onScale = () => lost.abort();
-    // Its pods never end.
     await expect(driverOf({}, { nowMs: () => 0 }).driver.halt()).rejects.toThrow('ABORT_ERR');
     expect(cluster.asked.filter(({ verb }) => verb === 'update')).toHaveLength(1);
   });
 
-  it('scales to 0, and is done when no pod is left that nobody told to end', async () => {
+  it('scales to 0, and is done when the last of its pods has ended, however little the count says', async () => {
     cluster.workload(DEPLOYMENT, 4);
-    const { driver } = driverOf({}, { nowMs: () => 0 });
+    cluster.set('pods', [ending('Running'), { ...ending('Running'), status: { phase: 'Pending' } }]);
     let done = false;
-    const halted = driver.halt().then(() => {
-      done = true;
-    });
+    const halted = driverOf({}, { nowMs: () => 0 })
+      .driver.halt()
+      .then(() => {
+        done = true;
+      });
     await eventually(() => cluster.replicas(DEPLOYMENT) === 0);
-    expect(done).toBe(false);
     cluster.follow(DEPLOYMENT);
+    await lookedAgain();
+    cluster.set('pods', [ending('Failed'), ending('Running')]);
+    await lookedAgain();
+    expect(done).toBe(false);
+    cluster.set('pods', [ending('Failed'), ending('Succeeded')]);
     await halted;
   });
 
-  it('fails when pods stay', async () => {
+  it('waits for pods as long as they may take to end, and gives them up in the end, with a warning', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    cluster.set('pods', [ending('Running', 30)]);
+    let nowMs = 0;
+    let done = false;
+    const { driver, logged } = driverOf({}, { nowMs: () => nowMs });
+    const halted = driver.halt().then(() => {
+      done = true;
+    });
+    await lookedAgain();
+    nowMs = 30_000;
+    await lookedAgain();
+    expect([done, logged]).toEqual([false, []]);
+    nowMs += FAST.drivers.scaleDownMs;
+    await halted;
+    expect(logged).toMatchObject([{ msg: 'pods are still there after their grace period: given up' }]);
+  });
+
+  it('waits as long for each of several pods that end one after another', async () => {
+    cluster.workload(DEPLOYMENT, 3);
+    let nowMs = 0;
+    const { driver, logged } = driverOf({}, { nowMs: () => nowMs });
+    cluster.set('pods', [ending('Running'), pod({ phase: 'Running' }), pod({ phase: 'Running' })]);
+    const halted = driver.halt();
+    await lookedAgain();
+    for (const pods of [[ending('Running'), pod({ phase: 'Running' })], [ending('Running')]]) {
+      nowMs += 30_000;
+      cluster.set('pods', pods);
+      await lookedAgain();
+    }
+    nowMs += 30_000;
+    await lookedAgain();
+    cluster.set('pods', []);
+    await halted;
+    expect(logged).toEqual([]);
+  });
+
+  it('fails when nobody tells its pods to end', async () => {
     cluster.workload(DEPLOYMENT, 4);
+    cluster.set('pods', [pod({ phase: 'Running' })]);
     let nowMs = 0;
     const halted = driverOf({}, { nowMs: () => (nowMs += 1_000) }).driver.halt();
     await expect(halted).rejects.toThrow('still has pods');
+  });
+
+  it('does not undo that somebody switches it on while its pods are ending', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    cluster.set('pods', [ending('Running')]);
+    const halted = expect(driverOf({}, { nowMs: () => 0 }).driver.halt()).rejects.toThrow('switched it on');
+    await lookedAgain();
+    cluster.workload(DEPLOYMENT, 2);
+    await halted;
+    expect(cluster.replicas(DEPLOYMENT)).toBe(2);
   });
 
   it('comes after a switching on that is under way', async () => {
@@ -678,6 +760,14 @@ describe('what is left behind', () => {
     expect(await driverOf().driver.leftBehind(5_000)).toBe(expected);
   });
 
+  it('may be pods of a workload that is off', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.set('pods', [pod({ phase: 'Running' })]);
+    expect(await driverOf().driver.leftBehind(5_000)).toBe('remains');
+    cluster.set('pods', [pod({ phase: 'Failed' })]);
+    expect(await driverOf().driver.leftBehind(5_000)).toBe('nothing');
+  });
+
   it('is unknown while Kubernetes does not say', async () => {
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
     expect(await driverOf().driver.leftBehind(5_000)).toBe('unknown');
@@ -705,8 +795,13 @@ describe('what is left behind', () => {
   it('may turn out to be off, which is reported, and not switched on', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
+    cluster.set('pods', [pod({ phase: 'Running' })]);
     const { driver, last } = driverOf({}, { alwaysOn: true });
     driver.find();
+    // Its pods are still ending.
+    await eventually(() => cluster.asked.filter(({ resource }) => resource === 'pods').length > 1);
+    expect(last()).toBeUndefined();
+    cluster.set('pods', []);
     await eventually(() => last()?.type === 'off');
     expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });

@@ -1,14 +1,13 @@
 import { pause } from '../../pause.ts';
-import { apiPauseMs } from '../backoff.ts';
 import type { Driver, IsTaken, LeftBehind, ReplicaAddress } from '../driver.ts';
-import { ApiError } from './api.ts';
 import { isAbsent } from './errors.ts';
-import { Launch, type WorkloadOptions } from './launch.ts';
-import { countOf, switchOff } from './scale.ts';
+import { haltWorkload, podsOf } from './halt.ts';
+import { Launch } from './launch.ts';
+import { countOf } from './scale.ts';
 import { replicasOf } from './slices.ts';
+import type { WorkloadOptions } from './workload-options.ts';
 
 const NOTHING = { replicas: [], count: 0 };
-const HALT_ATTEMPTS = 3;
 
 /**
  * Switches a Deployment or StatefulSet on and off by setting its replica count, and calls the ready
@@ -37,7 +36,10 @@ export class KubernetesDriver implements Driver {
     const { api, settings } = this.#options;
     try {
       const scale = await api.scale(settings, signal);
-      if (countOf(scale) === 0) return 'nothing';
+      if (countOf(scale) === 0) {
+        const pods = await podsOf(api, settings, scale.status?.selector, signal);
+        return pods.length > 0 ? 'remains' : 'nothing';
+      }
       const { slices } = await api.endpointSlices(settings.namespace, settings.service, signal);
       if (signal.aborted) return 'unknown';
       this.#found = { ...replicasOf(slices, settings.port), count: countOf(scale) };
@@ -64,22 +66,7 @@ export class KubernetesDriver implements Driver {
     this.release();
     // A switching on under way ends first, so that nothing starts after the halt.
     await this.#launch?.switching;
-    const { api, settings, timings, nowMs, random } = this.#options;
-    const signal = api.lost;
-    const deadlineMs = nowMs() + timings.scaleDownMs;
-    for (let failures = 0; ; ) {
-      try {
-        const pods = await switchOff(api, settings, isTaken, signal);
-        if (pods === null || pods === 0) return;
-        failures = 0;
-        if (nowMs() >= deadlineMs) throw new Error('it was scaled to 0 and still has pods that do not end');
-      } catch (error) {
-        if (isAbsent(error)) return;
-        failures++;
-        if (!(error instanceof ApiError) || failures >= HALT_ATTEMPTS) throw error;
-      }
-      await pause(apiPauseMs(failures, timings, random), signal);
-    }
+    await haltWorkload(this.#options, isTaken);
   }
 
   release(): void {

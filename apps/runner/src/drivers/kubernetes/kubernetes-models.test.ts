@@ -123,6 +123,54 @@ describe('a workload in a full pool', () => {
   });
 });
 
+describe('a workload whose pods do not come', () => {
+  it('says why while it is starting, to gateways and in Postgres, and no longer once it runs', async () => {
+    const modelId = await publish();
+    const { onScale } = cluster;
+    cluster.onScale = () => {};
+    const message = '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.';
+    const unscheduled = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message };
+    const status = { phase: 'Pending', conditions: [unscheduled] };
+    const runner = await harness.start({ kubernetes: kubernetes() });
+    const watcher = runner.watch('gw_1');
+    const woken = runner.wake(modelId);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 1);
+    cluster.set('pods', [{ metadata: { name: 'qwen-1' }, status }]);
+    const reason = `Pod qwen-1 cannot be scheduled (Unschedulable): ${message}`;
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
+    await eventually(async () => (await row()).conditionReason === reason);
+    expect(await row()).toMatchObject({ condition: 'starting' });
+    await eventually(() => watcher.models.get(modelId)?.reason === reason);
+    expect(watcher.condition(modelId)).toBe('CONDITION_STARTING');
+    cluster.set('pods', []);
+    onScale(DEPLOYMENT, 1);
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING', reason: '' });
+    await eventually(async () => (await row()).conditionReason === null);
+  });
+});
+
+describe('a workload that gives way', () => {
+  it('keeps its room until its pods have ended', async () => {
+    await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
+    const next = await harness.publishProcess({}, { cost: 1 });
+    const modelId = await publish({ cost: 1 });
+    const runner = await harness.start({ kubernetes: kubernetes(), timings: { minimumStayMs: 0 } });
+    const gateway = runner.watch('gw_1');
+    await runner.wake(modelId);
+    const metadata = { name: 'qwen-1', deletionTimestamp: '2026-11-21T12:00:00Z' };
+    cluster.set('pods', [
+      { metadata: { ...metadata, deletionGracePeriodSeconds: 600 }, status: { phase: 'Running' } },
+    ]);
+    const woken = runner.wake(next.modelId);
+    await eventually(() => gateway.models.get(next.modelId)?.reason?.includes('Waits for room'));
+    await eventually(() => gateway.condition(modelId) === 'CONDITION_ASLEEP');
+    await eventually(() => cluster.asked.filter(({ resource }) => resource === 'pods').length > 2);
+    expect([cluster.replicas(DEPLOYMENT), next.starts()]).toEqual([0, []]);
+    cluster.set('pods', []);
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING' });
+  });
+});
+
 describe('a runner that leads while Kubernetes does not answer', () => {
   const counts = () =>
     cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? [body.spec.replicas] : []));

@@ -1,35 +1,19 @@
-import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
-import type { Logger } from '@tidegate/runtime';
 import { doubledMs, jittered, pause } from '../../pause.ts';
 import { apiPauseMs } from '../backoff.ts';
-import type { DriverReport, DriverTimings, ReplicaAddress } from '../driver.ts';
+import type { DriverReport, ReplicaAddress } from '../driver.ts';
 import type { Problem } from '../probe/inspect.ts';
 import { probe } from '../probe/probe.ts';
 import { describeProblems } from '../probe/problems.ts';
 import { ReplicaProbes } from '../probe/replica-probes.ts';
-import type { UpstreamAccess } from '../upstream-access.ts';
-import type { KubernetesApi } from './api.ts';
 import { WantedCount } from './count.ts';
 import { describeApiError, isAbsent, isForbidden } from './errors.ts';
 import { followEndpoints } from './follow.ts';
+import { awaitEnd } from './halt.ts';
 import { countOf, switchOn } from './scale.ts';
 import { replicasOf } from './slices.ts';
-import { StartProblemLog } from './start-problem-log.ts';
+import { StartProblems } from './start-problems.ts';
 import { whyNotReady } from './why.ts';
-
-export interface WorkloadOptions {
-  readonly api: KubernetesApi;
-  readonly settings: KubernetesSettings;
-  readonly access: UpstreamAccess;
-  /** An always-on model is not switched off when it cannot start. */
-  readonly alwaysOn: boolean;
-  readonly timings: DriverTimings;
-  readonly nowMs: () => number;
-  readonly random: () => number;
-  readonly report: (report: DriverReport) => void;
-  readonly onProbeFailure: () => void;
-  readonly logger: Logger;
-}
+import type { WorkloadOptions } from './workload-options.ts';
 
 /**
  * One launch of a workload: switches it on, watches its replicas, and reports what they add up to,
@@ -42,6 +26,7 @@ export class Launch {
   readonly #ending = new AbortController();
   readonly #probes: ReplicaProbes;
   readonly #count: WantedCount;
+  readonly #problems: StartProblems;
   /** When a start has taken too long. Set anew when a model that was up can no longer be called. */
   #deadlineMs: number;
   #up = false;
@@ -67,6 +52,7 @@ export class Launch {
     this.#count = new WantedCount(options, count, signal, () => {
       if (this.#up) this.#judge();
     });
+    this.#problems = new StartProblems(options, (reason) => this.#wait(reason));
     this.#deadlineMs = this.#deadlineFromNow();
     signal.addEventListener('abort', () => this.#probes.close(), { once: true });
   }
@@ -141,7 +127,9 @@ export class Launch {
       try {
         const count = await ask();
         this.#count.value = count;
+        this.#problems.wait('');
         if (count > 0) return !signal.aborted;
+        await awaitEnd(this.#options, null, signal);
         this.#endWith({ type: 'off' });
         return false;
       } catch (error) {
@@ -151,6 +139,7 @@ export class Launch {
           isAbsent(error) || (forbiddenMs !== null && nowMs() - forbiddenMs >= timings.forbiddenMs);
         if (final || (nowMs() >= this.#deadlineMs && !alwaysOn)) this.#lose(reason);
         else if (nowMs() >= this.#deadlineMs) this.#complain(reason);
+        else this.#problems.wait(reason);
       }
       await pause(apiPauseMs(failures, timings, random), signal);
     }
@@ -161,8 +150,7 @@ export class Launch {
   async #watchStart(): Promise<void> {
     const { timings, alwaysOn, nowMs, random } = this.#options;
     const { signal } = this.#ending;
-    const problemLog = new StartProblemLog(this.#options);
-    let sinceMs: number | null = null;
+    let downSinceMs = nowMs();
     for (let looks = 0; !signal.aborted; looks++) {
       const pauseMs = doubledMs(looks + 1, timings.podPollMs, timings.maxApiRetryMs);
       await pause(jittered(this.#up ? timings.podPollMs : pauseMs, random), signal);
@@ -170,25 +158,23 @@ export class Launch {
       if (this.#up) {
         // It is looked at again when it is down.
         looks = -1;
-        sinceMs = null;
-        problemLog.note(null);
+        downSinceMs = nowMs();
+        this.#problems.note(null);
         continue;
       }
       const late = nowMs() >= this.#deadlineMs;
       if (this.#probes.size > 0) {
         // Their probes say what is wrong. A model that wakes on request gives back its room.
-        problemLog.note(null);
+        this.#problems.note(null);
         if (late && (this.#reason === '' || !alwaysOn))
           this.#giveUp(this.#tooLate(describeProblems(this.#probes.problems)));
         continue;
       }
-      const why = await whyNotReady(this.#options, this.#endpointsProblem, late, signal);
+      const thorough = late || nowMs() - downSinceMs >= timings.podProblemMs;
+      const why = await whyNotReady(this.#options, this.#endpointsProblem, thorough, signal);
       if (signal.aborted || this.#up) continue;
       if (why.off) return this.#lose('Somebody else scaled it to 0.');
-      problemLog.note(why);
-      sinceMs = why.lasting ? (sinceMs ?? nowMs()) : null;
-      const hopeless = sinceMs !== null && nowMs() - sinceMs >= timings.podProblemMs;
-      if (hopeless) this.#giveUp(why.reason);
+      if (this.#problems.note(why) === 'hopeless') this.#giveUp(why.reason);
       else if (late) this.#giveUp(this.#tooLate(why.reason));
     }
   }
@@ -237,6 +223,12 @@ export class Launch {
     const { settings, access, timings } = this.#options;
     const server = { baseUrl, ...access, own: true, timeoutMs: timings.probeTimeoutMs };
     return probe(server, settings.healthPath, signal);
+  }
+
+  /** A model that cannot be called has a reason already, and one that is up waits for nothing. */
+  #wait(reason: string): void {
+    if (this.#ending.signal.aborted || this.#up || this.#reason !== '') return;
+    this.#options.report({ type: 'waiting', reason });
   }
 
   /** The start has failed. */

@@ -36,9 +36,8 @@ export async function switchOn(
 }
 
 /**
- * Switches a workload off, unless it is taken. Returns how many pods it still has that nobody has
- * told to end, or null if it is taken. If it is switched on while this asks, the write conflicts,
- * and this asks again.
+ * Switches a workload off, unless it is taken, which is null. Its pods may still be ending then. If
+ * it is switched on while this asks, the write conflicts, and this asks again.
  *
  * @throws ApiError, and what `isTaken` throws
  */
@@ -47,14 +46,13 @@ export async function switchOff(
   workload: Workload,
   isTaken: IsTaken,
   signal: AbortSignal,
-): Promise<number | null> {
+): Promise<V1Scale | null> {
   for (let conflicts = 0; ; conflicts++) {
     const scale = await api.scale(workload, signal);
-    if (countOf(scale) === 0) return scale.status?.replicas ?? 0;
+    if (countOf(scale) === 0) return scale;
     if (await isTaken()) return null;
     try {
-      const now = await api.setScale(workload, { ...scale, spec: { replicas: 0 } }, signal);
-      return now.status?.replicas ?? 0;
+      return await api.setScale(workload, { ...scale, spec: { replicas: 0 } }, signal);
     } catch (error) {
       if (!isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
     }

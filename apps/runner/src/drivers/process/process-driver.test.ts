@@ -34,6 +34,7 @@ beforeEach(() => {
     timings: FAST.drivers,
     leads: () => leads(),
     nowMs: Date.now,
+    monotonicMs: () => performance.now(),
     random: Math.random,
     report: (report) => reports.push(report),
     onProbeFailure: () => {},

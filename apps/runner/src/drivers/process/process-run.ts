@@ -1,5 +1,6 @@
 import type { ProcessSettings } from '@tidegate/contracts/driver-settings';
 import { type Exit, isAlive, type SystemUser } from '@tidegate/processes';
+import { type Clocks, monotonicSince } from '../../clocks.ts';
 import { jittered, pause } from '../../pause.ts';
 import type { DriverReport, DriverTimings } from '../driver.ts';
 import { get, type NoAnswer } from '../probe/get.ts';
@@ -12,7 +13,7 @@ import { lastLines, NO_OUTPUT, type ProcessOutput, secretsOf } from './process-o
 import { type Spawned, spawnModel } from './spawn.ts';
 import type { ProcessRecord } from './state-file.ts';
 
-export interface ProcessRunOptions {
+export interface ProcessRunOptions extends Clocks {
   readonly modelId: string;
   readonly settings: ProcessSettings;
   readonly access: UpstreamAccess;
@@ -32,7 +33,6 @@ export interface ProcessRunOptions {
    * started the model meanwhile. So it starts and ends nothing before it has asked.
    */
   readonly leads: () => boolean;
-  readonly nowMs: () => number;
   readonly random: () => number;
   readonly report: (report: DriverReport) => void;
   readonly onProbeFailure: () => void;
@@ -131,13 +131,13 @@ export class ProcessRun {
   }
 
   async #becomeReady(record: ProcessRecord, printed: ProcessOutput): Promise<boolean> {
-    const { settings, timings, nowMs, random } = this.#options;
-    const deadlineMs = record.launchedAtMs + settings.startTimeoutS * 1_000;
+    const { settings, timings, monotonicMs, random } = this.#options;
+    const deadlineMs = monotonicSince(record.launchedAtMs, this.#options) + settings.startTimeoutS * 1_000;
     for (;;) {
       const failure = (await this.#probe(record)) ?? (await this.#inspectReady(record));
       if (this.#signal.aborted) return false;
       if (failure === null) return true;
-      if (nowMs() >= deadlineMs) {
+      if (monotonicMs() >= deadlineMs) {
         const reason = `The model was not ready within ${settings.startTimeoutS} s (${failure}).`;
         await this.#failStart(printed, () => reason);
         return false;
