@@ -138,6 +138,8 @@ export interface ControlDeps {
    * in ctl, which does not know how consoles let people in.
    */
   readonly passwords?: boolean | undefined;
+  /** How long a session lasts without use. A page key lasts no longer. Default: for good. */
+  readonly sessionIdleMs?: number | undefined;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
