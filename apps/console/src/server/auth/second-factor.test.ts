@@ -281,7 +281,7 @@ describe('an authenticator app', () => {
   it('is no longer asked for in a sign-in that began before passwords were turned off', async () => {
     const { email, uri } = await withApp();
     const { headers } = await password(email);
-    await endPasswordSessions(db);
+    await endPasswordSessions(db, async () => {});
     expect(await factor.complete({ code: totp(uri), headers })).toMatchObject({ outcome: 'over' });
   });
 
