@@ -5,13 +5,18 @@ import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/b
 import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 /** Two of one browser differ in when they began. */
-const END = /^End the session of Chrome on \w+ since .* UTC$/;
+export const END = /^End the session of Chrome on \w+ since .* UTC$/;
 const SIGN_IN = { name: 'Sign in', exact: true } as const;
 
-async function givePassword(page: Page, site: Site, email: string): Promise<void> {
+export async function givePassword(
+  page: Page,
+  site: Site,
+  email: string,
+  password = PASSWORD,
+): Promise<void> {
   await page.goto(`${site.url()}/sign-in`);
   await page.getByLabel('E-mail').fill(email);
-  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByLabel('Password').fill(password);
   await page.getByRole('button', SIGN_IN).click();
 }
 
