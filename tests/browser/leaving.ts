@@ -91,7 +91,8 @@ export function describeLeaving(site: Site): void {
         const { page, errors } = await site.signedIn(account);
         await page.goto(`${site.url()}/o/${org}`);
         await page.getByText('Strict requires two-factor of its members').waitFor();
-        await page.getByRole('button', { name: 'Leave Strict', exact: true }).click();
+        await page.getByRole('heading', { name: 'Leave Strict', exact: true }).waitFor();
+        await page.getByRole('button', { name: 'Leave organization', exact: true }).click();
         await expectAccessibleInBoth(page);
         await page.getByRole('alertdialog').getByRole('button', { name: 'Leave', exact: true }).click();
         await page.waitForURL('**/account');

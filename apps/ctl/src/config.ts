@@ -38,7 +38,7 @@ export const schema = z.object({
   SECRET_KEY_PREVIOUS: secret(secretKey.optional()).describe(
     'The previous key, for `ctl secrets reseal` ([when](secrets.md))',
   ),
-  OIDC_ONLY: flag.describe('As in the console: no password lets in. Then `ctl member` makes no passwords'),
+  OIDC_ONLY: flag.describe('As in the console: no password lets in. Then `ctl member` takes and shows none'),
   /**
    * Many commands may run at once on a small machine with a small Postgres. Each takes one
    * connection and may wait this long for it.

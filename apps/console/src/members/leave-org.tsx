@@ -30,7 +30,7 @@ export function LeaveOrg({ org, name = 'organization', isOnlyOwner: cannot = fal
       {cannot ? null : (
         <div className="px-5 pb-5">
           <Button variant="danger-soft" onPress={() => setAsked(true)}>
-            Leave {name}
+            Leave organization
           </Button>
         </div>
       )}
