@@ -4,7 +4,7 @@ import type { Actor } from '@tidegate/control';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import type OpenAI from 'openai';
-import { controlOf, must, OPERATOR } from '../support/control.ts';
+import { controlOf, must, OPERATOR, sessionOf } from '../support/control.ts';
 import { ask, client, failure, newKey, newOrg, publish } from '../support/org.ts';
 import { useSharedStack } from '../support/stack.ts';
 
@@ -124,6 +124,16 @@ describe('errors, as the official openai package throws them', () => {
       'deleted the account',
       (email: string, owner: Actor) => controlOf(stack()).deleteAccount(owner, { email }),
     ],
+    ['signed out', (_email: string, owner: Actor) => controlOf(stack()).endPageKeys(owner)],
+    ['got a new password', (email: string) => controlOf(stack()).setPassword(OPERATOR, { email })],
+    [
+      'has no second factor, which the organization now requires,',
+      async () => {
+        const required = await controlOf(stack()).requireTwoFactor(OPERATOR, { org, required: true });
+        must(await controlOf(stack()).requireTwoFactor(OPERATOR, { org, required: false }));
+        return required;
+      },
+    ],
   ])(
     'AuthenticationError 401 invalid_api_key, from the request after the owner whose page made the key %s',
     async (_how, go) => {
@@ -135,7 +145,8 @@ describe('errors, as the official openai package throws them', () => {
       await owner();
       const { userId, email } = await owner();
       const actor = { kind: 'user', userId, email } as const;
-      const page = client(base(), must(await control.createPageKey(actor, { org })).key);
+      const session = await sessionOf(stack(), userId);
+      const page = client(base(), must(await control.createPageKey(actor, { org, session })).key);
       await page.models.list();
       must<unknown>(await go(email, actor));
       expect(await failure(page.models.list())).toEqual(['AuthenticationError', 401, 'invalid_api_key']);

@@ -2,16 +2,22 @@ import { describe, expect, it } from '@jest/globals';
 import { totp } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
 import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 /** Two of one browser differ in when they began. */
-const END = /^End the session of Chrome on \w+ since .* UTC$/;
+export const END = /^End the session of Chrome on \w+ since .* UTC$/;
 const SIGN_IN = { name: 'Sign in', exact: true } as const;
 
-async function givePassword(page: Page, site: Site, email: string): Promise<void> {
+export async function givePassword(
+  page: Page,
+  site: Site,
+  email: string,
+  password = PASSWORD,
+): Promise<void> {
   await page.goto(`${site.url()}/sign-in`);
   await page.getByLabel('E-mail').fill(email);
-  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByLabel('Password').fill(password);
   await page.getByRole('button', SIGN_IN).click();
 }
 
@@ -85,8 +91,9 @@ export function describeAccount(site: Site): void {
       'gets a second factor where its organization requires one, and is asked for it after the password',
       async () => {
         const org = await site.organization('Careful');
-        const owner = await site.signedIn(await site.person('owner', org));
-        const { page, errors } = owner;
+        const account = await site.person('owner', org);
+        const { page, errors } = await site.signedIn(account);
+        const keys = async () => must(await site.control().listKeys(OPERATOR, { org }));
         await site.open(page, 'members', org);
         await page.getByRole('button', { name: 'Require two-factor' }).click();
         await page.getByRole('button', { name: 'Require it' }).click();
@@ -95,9 +102,11 @@ export function describeAccount(site: Site): void {
         await page.goto(`${site.url()}/account`);
         await page.getByRole('link', { name: 'Set up' }).click();
         await expectFit(page);
+        await site.pageKey(account, org);
         await setUp(page, expectFit);
         await page.waitForURL('**/account');
         await page.getByRole('button', { name: 'New recovery codes' }).waitFor();
+        expect(await keys()).toEqual([]);
 
         const member = await site.person('member', org);
         const { page: theirs } = await site.signedIn(member);
@@ -140,6 +149,13 @@ export function describeAccount(site: Site): void {
         await later.getByRole('link', { name: 'Set up' }).waitFor();
         await site.open(later, 'keys', org);
         await later.getByRole('heading', { name: 'Set up two-factor' }).waitFor();
+        await site.pageKey(account, org);
+        await page.goto(`${site.url()}/account`);
+        await page.getByRole('button', { name: 'Turn off' }).click();
+        await page.getByLabel('Your password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Turn off' }).last().click();
+        await page.getByRole('link', { name: 'Set up' }).waitFor();
+        expect(await keys()).toEqual([]);
         expect(await site.trailOf(member, org)).toEqual([
           'account.signIn password',
           'account.enableTwoFactor',

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
-import { expectAccessible } from '../support/browser.ts';
+import { expectAccessible, expectAccessibleInBoth } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
@@ -77,6 +77,29 @@ export function describeLeaving(site: Site): void {
           expect(lines.filter((line) => line.includes('member.leave'))).toHaveLength(1);
           expect(lines).toHaveLength(format === 'CSV' ? 2 : 1);
         }
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'leaves an organization that requires two-factor without setting it up',
+      async () => {
+        const org = await site.organization('Strict');
+        await site.person('owner', org);
+        const account = await site.person('owner', org);
+        must(await site.control().requireTwoFactor(OPERATOR, { org, required: true }));
+        const { page, errors } = await site.signedIn(account);
+        await page.goto(`${site.url()}/o/${org}`);
+        await page.getByText('Strict requires two-factor of its members').waitFor();
+        await page.getByRole('heading', { name: 'Leave Strict', exact: true }).waitFor();
+        await page.getByRole('button', { name: 'Leave organization', exact: true }).click();
+        await expectAccessibleInBoth(page);
+        await page.getByRole('alertdialog').getByRole('button', { name: 'Leave', exact: true }).click();
+        await page.waitForURL('**/account');
+        await page.getByText('You belong to no organization').waitFor();
+        const { events } = must(await site.control().listAudit(OPERATOR, { org, limit: 1 }));
+        expect(events).toMatchObject([{ action: 'member.leave', actor: account.email }]);
+        expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,
     );

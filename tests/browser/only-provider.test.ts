@@ -112,4 +112,16 @@ describe('a console with OIDC_ONLY', () => {
     must(await control.requireTwoFactor(OPERATOR, { org, required: true }));
     expect((await keysOf(org, email)).status).toBe(200);
   });
+
+  // The last one: it uses up what all tests here have.
+  it('begins 20 sign-ins a minute for an address, and says so to whoever wants more', async () => {
+    const begin = await openForm(`${site}/sign-in?next=%2Faccount`, { marked: 'Example</button>' });
+    const begun = await Promise.all(Array.from({ length: 25 }, () => begin({})));
+    const to = begun.map(({ headers }) => headers.get('location') ?? '');
+    const refused = to.filter((path) => path.endsWith('/sign-in?next=%2Faccount&error=attempts'));
+    expect(to.filter((path) => path.startsWith(provider.env.OIDC_ISSUER ?? '-')).length).toBeLessThan(21);
+    expect(refused.length).toBeGreaterThan(4);
+    const page = await fetch(new URL(refused[0] ?? '', site));
+    expect(await page.text()).toContain('Too many attempts. Try again in 1 minute.');
+  });
 });

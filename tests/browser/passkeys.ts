@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { totp } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessibleInBoth, signIn } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
 import { PASSWORD, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 /** Gives a page's browser a device that makes and uses passkeys. */
@@ -60,6 +61,9 @@ export function describePasskeys(site: Site): void {
       'signs in alone, and from then on the password alone does not, until two-factor is off',
       async () => {
         const account = await site.person('member');
+        const org = await site.organization('Of passkeys');
+        const { email } = account;
+        must(await site.control().addMember(OPERATOR, { org, email, role: 'owner' }));
         // Its browser is new, and no later test has this device.
         const { page, errors } = await site.signedIn(account, { context: {} });
         const { page: other } = await site.visit();
@@ -73,8 +77,10 @@ export function describePasskeys(site: Site): void {
         await page.getByText('Your browser made no passkey.').waitFor();
         await expectAccessibleInBoth(page);
         await device.recognize(true);
+        await site.pageKey(account, org);
         await page.getByRole('button', { name: 'Make a passkey' }).click();
         await page.waitForURL('**/account');
+        expect(must(await site.control().listKeys(OPERATOR, { org }))).toEqual([]);
         const own = page.getByRole('list', { name: 'Passkeys' }).getByRole('listitem');
         expect(await own.count()).toBe(1);
         await expectAccessibleInBoth(page);

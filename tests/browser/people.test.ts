@@ -7,6 +7,7 @@ import { SCREENS } from '../support/screens.ts';
 import { describeAccount } from './account.ts';
 import { describeForms } from './forms.ts';
 import { describeLive } from './live.ts';
+import { describePageKeys } from './page-keys.ts';
 import { describePages } from './pages.ts';
 import { describePasskeys } from './passkeys.ts';
 import { useProvider } from './provider.ts';
@@ -288,6 +289,7 @@ describe('a session', () => {
 });
 
 describeAccount(site);
+describePageKeys(site);
 describePasskeys(site);
 describePages(site);
 describeForms(site);

@@ -11,6 +11,7 @@ import { useBrowser, type VisitOptions, type Visitor } from '../support/visitors
 
 export const TEST_TIMEOUT_MS = 900_000;
 export const PASSWORD = 'a-long-enough-password';
+const SESSION_MS = 3_600_000;
 
 export interface Account {
   readonly email: string;
@@ -91,6 +92,16 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
         .events.filter(({ details }) => details.email === email)
         .map(({ action, details }) => [action, ...('with' in details ? [details.with] : [])].join(' '))
         .reverse(),
+    /** Makes the key of a page that the owner has open, in a session of its own. */
+    pageKey: async ({ email }: Account, org: string): Promise<void> => {
+      const user = await opened?.db.user.findUniqueOrThrow({ where: { email } });
+      if (!opened || !user) throw new Error('the stack has not been started');
+      const id = randomUUID();
+      const expiresAt = new Date(Date.now() + SESSION_MS);
+      await opened.db.session.create({ data: { id, token: id, userId: user.id, expiresAt } });
+      const actor = { kind: 'user', userId: user.id, email } as const;
+      must(await opened.control.createPageKey(actor, { org, session: id }));
+    },
     newKey: async (name: string, settings: Omit<CreateKeyInput, 'name'> = { org: 'demo' }) =>
       must(await control().createKey(OPERATOR, { name, ...settings })),
     url: () => url,

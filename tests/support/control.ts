@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { randomBase62 } from '@tidegate/contracts';
 import {
   type Actor,
   type Control,
@@ -12,6 +13,8 @@ import { closeDb, createDb, type Db } from '@tidegate/db';
 import type { Stack } from '@tidegate/local';
 import { callerOf, poolAddresses } from '@tidegate/runtime';
 import { urlAs } from '@tidegate/testing';
+
+const SESSION_MS = 3_600_000;
 
 export const OPERATOR: Actor = { kind: 'operator' };
 
@@ -81,6 +84,15 @@ export function controlOf(stack: Reachable): Control {
   const open = opened.get(stack) ?? openControl(stack);
   opened.set(stack, open);
   return open.control;
+}
+
+/** Signs a user in. Returns the id of the session. */
+export async function sessionOf(stack: Reachable, userId: string): Promise<string> {
+  controlOf(stack);
+  const id = randomBase62(20);
+  const expiresAt = new Date(Date.now() + SESSION_MS);
+  await opened.get(stack)?.db.session.create({ data: { id, token: id, userId, expiresAt } });
+  return id;
 }
 
 /** Closes what `controlOf` has opened for a stack, if anything. */

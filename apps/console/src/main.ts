@@ -27,6 +27,7 @@ import {
 } from './server/auth/audited.ts';
 import { type Auth, createAuth } from './server/auth/auth.ts';
 import { createDevices } from './server/auth/devices.ts';
+import { type EndPageKeys, pageKeysEndedBy } from './server/auth/page-keys.ts';
 import { canHavePasskeys } from './server/auth/passkey-plugin.ts';
 import { createPasskeys } from './server/auth/passkeys.ts';
 import { resealSecondFactors } from './server/auth/reseal-second-factors.ts';
@@ -63,7 +64,8 @@ runService('console', async (service) => {
   const services = createServices(service, config, { db, limiter, runner, logger });
   provideServices(services);
 
-  catchUp(service, config, { db, auth: services.auth, logger });
+  const endPageKeys = pageKeysEndedBy(db, services.control);
+  catchUp(service, config, { db, auth: services.auth, endPageKeys, logger });
 
   const screens = await startScreens({
     dir: resolve(import.meta.dirname, '..'),
@@ -100,11 +102,13 @@ runService('console', async (service) => {
 interface CatchUpParts {
   readonly db: Db;
   readonly auth: Auth;
+  readonly endPageKeys: EndPageKeys;
   readonly logger: Logger;
 }
 
 /** Begins what changed settings leave to do. The console does not wait for it. */
-function catchUp(service: Service, config: Config, { db, auth, logger }: CatchUpParts): void {
+function catchUp(service: Service, config: Config, parts: CatchUpParts): void {
+  const { db, auth, endPageKeys, logger } = parts;
   if (config.AUTH_SECRET_PREVIOUS) {
     const resealed = resealSecondFactors({ db, auth }, service.stopping).then(
       (counts) => logger.info(counts, 'second factors are encrypted under the current secret'),
@@ -116,7 +120,7 @@ function catchUp(service: Service, config: Config, { db, auth, logger }: CatchUp
     service.onShutdown('second factors', () => resealed);
   }
   if (config.OIDC_ONLY) {
-    const ended = endPasswordSessions(db).catch((err) => {
+    const ended = endPasswordSessions(db, endPageKeys).catch((err) => {
       logger.error({ err }, 'sessions of accounts with a password could not be ended');
     });
     service.onShutdown('password sessions', () => ended);
@@ -137,20 +141,23 @@ function createServices(service: Service, config: Config, { db, limiter, runner,
   const { oidc, AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
   const devices = createDevices({ secret, previousSecret, consoleUrl, now: Date.now });
   const recordAccount = createRecorder({ db, now: Date.now, logger });
-  const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount });
+  const control = createControl({
+    db,
+    limiter: logFailures(limiter, { service: 'limiter', log: logger, now: Date.now }),
+    runner: logFailures(runner, { service: 'runner', log: logger, now: Date.now }),
+    secretKey: config.SECRET_KEY,
+    passwords: !oidc?.only,
+    sessionIdleMs: idleTimeoutMs,
+    now: Date.now,
+  });
+  const endPageKeys = pageKeysEndedBy(db, control);
+  const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount, endPageKeys });
   const signIn = auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount, {
     now: Date.now,
   });
   service.onShutdown('attempts', () => signIn.close());
   return {
-    control: createControl({
-      db,
-      limiter: logFailures(limiter, { service: 'limiter', log: logger, now: Date.now }),
-      runner: logFailures(runner, { service: 'runner', log: logger, now: Date.now }),
-      secretKey: config.SECRET_KEY,
-      passwords: !oidc?.only,
-      now: Date.now,
-    }),
+    control,
     auth,
     signIn,
     secondFactor: auditedSecondFactor(

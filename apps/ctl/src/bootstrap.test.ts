@@ -97,4 +97,14 @@ describe('bootstrap', () => {
     expect(JSON.parse(again.out)).toEqual({ plans: [], created: null });
     expect([await db.org.count(), await db.user.count(), await db.auditEvent.count()]).toEqual([1, 1, 3]);
   });
+
+  it.each([
+    ['false', 'identity provider, or once you have run `ctl member set-password --email you@example.com`.\n'],
+    ['true', 'identity provider.\n'],
+  ])('without a password says how the owner signs in, with OIDC_ONLY=%s', async (OIDC_ONLY, how) => {
+    await db.org.deleteMany();
+    const owner = { BOOTSTRAP_ORG: 'Acme', BOOTSTRAP_OWNER: 'you@example.com' };
+    const { out } = await ctl(['bootstrap'], { ...env, ...owner, OIDC_ONLY });
+    expect(out).toContain(how);
+  });
 });

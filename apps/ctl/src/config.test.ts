@@ -52,6 +52,7 @@ describe('the installation to manage is', () => {
       RUNNER_ADDRESS: [{ pool: 'local', address: RUNNER_ADDRESS }],
       REDIS_PREFIX: 'tg:',
       CTL_CONNECT_TIMEOUT_MS: 20_000,
+      OIDC_ONLY: false,
       SERVICE_TOKEN,
       caller: { token: SERVICE_TOKEN, tls: null },
     };

@@ -8,6 +8,7 @@ import {
   callerFields,
   callerOf,
   databaseUrl,
+  flag,
   loadConfig,
   poolAddresses,
   readSecretFiles,
@@ -37,6 +38,7 @@ export const schema = z.object({
   SECRET_KEY_PREVIOUS: secret(secretKey.optional()).describe(
     'The previous key, for `ctl secrets reseal` ([when](secrets.md))',
   ),
+  OIDC_ONLY: flag.describe('As in the console: no password lets in. Then `ctl member` takes and shows none'),
   /**
    * Many commands may run at once on a small machine with a small Postgres. Each takes one
    * connection and may wait this long for it.
@@ -89,8 +91,8 @@ export function readConfig(env: Variables = process.env, defaultDir: string = LO
   const differing = set.filter((name) => given[name] !== local?.[name]);
   if (!local || differing.length > 0)
     throw new InstallationError(whatToDo(dir, local !== null, set, differing));
-  const { REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, SECRET_KEY_PREVIOUS } = given;
-  return parse({ REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, SECRET_KEY_PREVIOUS, ...local });
+  const { REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, SECRET_KEY_PREVIOUS, OIDC_ONLY } = given;
+  return parse({ REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, SECRET_KEY_PREVIOUS, OIDC_ONLY, ...local });
 }
 
 const parse = (variables: Variables): Config => loadConfig(schema, variables, { caller: callerOf });

@@ -42,6 +42,8 @@ export function requiredRedisUrl({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): stri
 export interface Presentation<T> {
   readonly json: boolean;
   readonly human: (value: T) => string;
+  /** What of the answer cannot be had again. It is shown although the change is not in force. */
+  readonly once?: (value: T) => string | undefined;
   /** A warning for stderr, besides the answer. */
   readonly warning?: (value: T) => string | undefined;
   /** What is wrong although there is an answer: it goes to stderr, with exit status 1. */
@@ -51,8 +53,8 @@ export interface Presentation<T> {
 /**
  * Runs one operation and shows its result, as one JSON document or as text. A refusal goes to
  * stderr, one line for each fault, with exit status 1. So does what keeps a change that is saved
- * from being in force. Its result is then shown as JSON alone, which has `inForce`: the text would
- * say that all is done.
+ * from being in force. Of its result, JSON then has `inForce`, and text only what is shown once: the
+ * rest would say that all is done.
  */
 export async function show<T>(
   context: Context,
@@ -65,7 +67,10 @@ export async function show<T>(
     throw new CommandError([first, ...others].map(({ message }) => message).join('\n'));
   }
   if (result.notInForce !== undefined) {
-    if (answer.json) context.io.out(`${JSON.stringify({ ...result.value, inForce: false }, null, 2)}\n`);
+    const once = answer.json
+      ? JSON.stringify({ ...result.value, inForce: false }, null, 2)
+      : answer.once?.(result.value);
+    if (once !== undefined) context.io.out(`${once}\n`);
     throw new CommandError(result.notInForce);
   }
   print(context.io, answer, result.value);

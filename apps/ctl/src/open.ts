@@ -26,10 +26,11 @@ export async function withControl<T>(config: Config, use: (control: Control) => 
   const { createControl, limiterOverGrpc, runnerOverGrpc } = await import('@tidegate/control');
   const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
   const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
-  const { SECRET_KEY: secretKey, SECRET_KEY_PREVIOUS: previousSecretKey } = config;
+  const { SECRET_KEY: secretKey, SECRET_KEY_PREVIOUS: previousSecretKey, OIDC_ONLY } = config;
+  const passwords = !OIDC_ONLY;
   try {
     return await withDb(config, (db) =>
-      use(createControl({ db, limiter, runner, secretKey, previousSecretKey, now: Date.now })),
+      use(createControl({ db, limiter, runner, secretKey, previousSecretKey, passwords, now: Date.now })),
     );
   } finally {
     limiter.close();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { open } from '@tidegate/contracts';
+import { newPageKeyId, open } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { ctl } from './testing/ctl.ts';
@@ -87,6 +87,49 @@ describe('a secret', () => {
   it('is given in one way only', async () => {
     const ended = await publish('twice', ['--upstream-key', 'sk-argued', '--upstream-key-stdin']);
     expect(ended).toMatchObject({ status: 1, err: expect.stringContaining('not both') });
+  });
+});
+
+describe('a generated password', () => {
+  it('is shown although no limiter can be told of the page key that ends with it', async () => {
+    const email = 'grace@example.com';
+    const add = ['member', 'add', '--email', email, '--role', 'owner', '--json'];
+    const { userId } = JSON.parse((await ctl(add, env)).out);
+    const { id: orgId } = await db.org.findFirstOrThrow();
+    const limits = { allModels: true, requestsPerMinute: 1, requestsAtOnce: 1 };
+    const value = { prefix: 'ti_x', hash: Buffer.alloc(32, 5) };
+    await db.apiKey.create({
+      data: { id: newPageKeyId(), orgId, name: 'Try it', pageUserId: userId, ...value, ...limits },
+    });
+    const set = ['member', 'set-password', '--email', email];
+    expect(await ctl(set, env)).toEqual({
+      status: 1,
+      out: expect.stringMatching(/^Password: \w{20}\nIt is shown this once\.\n$/),
+      err: expect.stringContaining(`The change is saved. ${email} had a key of Try it.`),
+    });
+    const json = await ctl([...set, '--json'], env);
+    expect(JSON.parse(json.out)).toMatchObject({ password: expect.any(String), inForce: false });
+    await db.apiKey.deleteMany({ where: { pageUserId: userId } });
+  });
+
+  it('is not made where passwords let nobody in, and none is set', async () => {
+    const only = { ...env, OIDC_ONLY: 'true' };
+    const [email, refused] = ['lin@example.com', 'A password lets nobody in here'];
+    const add = ['member', 'add', '--email', email, '--role', 'viewer'];
+    for (const given of [['--password', 'long enough'], ['--password-stdin']])
+      expect(await ctl([...add, ...given], only)).toMatchObject({
+        status: 1,
+        out: '',
+        err: expect.stringContaining(refused),
+      });
+    expect(await db.user.count({ where: { email } })).toBe(0);
+    const added = await ctl([...add, '--json'], only);
+    expect(JSON.parse(added.out)).toMatchObject({ email, existed: false });
+    expect(added.out).not.toContain('password');
+    const before = await db.account.findMany({ where: { user: { email } } });
+    const set = await ctl(['member', 'set-password', '--email', email], only);
+    expect(set).toMatchObject({ status: 1, out: '', err: expect.stringContaining(refused) });
+    expect(await db.account.findMany({ where: { user: { email } } })).toEqual(before);
   });
 });
 

@@ -9,6 +9,7 @@ import { createInvitation, listInvitations, withdrawInvitation } from './invitat
 import { createKey } from './keys/create.ts';
 import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
 import { createPageKey, endPageKey } from './keys/page.ts';
+import { endPageKeys } from './keys/revoke-pages.ts';
 import { showKey } from './keys/show.ts';
 import { tryKey } from './keys/try.ts';
 import { leaveOrg, removeMember, setMemberRole } from './members/change.ts';
@@ -91,6 +92,7 @@ const operations = {
   tryKey,
   createPageKey,
   endPageKey,
+  endPageKeys,
   resealSecrets,
 };
 

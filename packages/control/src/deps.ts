@@ -134,10 +134,11 @@ export interface ControlDeps {
   /** Opens what was sealed before the secret key was replaced. For `resealSecrets`. */
   readonly previousSecretKey?: Uint8Array | undefined;
   /**
-   * Whether a password lets in. An account may still have one where it does not. Default: true, as
-   * in ctl, which does not know how consoles let people in.
+   * Whether a password lets in. An account may still have one where it does not. Default: true.
    */
   readonly passwords?: boolean | undefined;
+  /** How long a session lasts without use. A page key lasts no longer. Default: for good. */
+  readonly sessionIdleMs?: number | undefined;
   /** Unix milliseconds. */
   readonly now: () => number;
 }

@@ -1,5 +1,6 @@
-import { LOCAL_POOL, newUserId } from '@tidegate/contracts';
+import { LOCAL_POOL, newUserId, randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
+import { eventually } from '@tidegate/testing';
 import type { Actor } from './access/access.ts';
 import type { Role } from './access/policy.ts';
 import { type Control, createControl } from './control.ts';
@@ -11,6 +12,7 @@ import type {
   PoolActivity,
   RunnerPort,
   ServerToInspect,
+  Tx,
 } from './deps.ts';
 import type { ControlRefusal, Result } from './result.ts';
 
@@ -21,6 +23,9 @@ import type { ControlRefusal, Result } from './result.ts';
 
 export const OPERATOR: Actor = { kind: 'operator' };
 export const SECRET_KEY = Buffer.alloc(32, 7);
+/** How long a session lasts without use, and how long at most. */
+export const SESSION_IDLE_MS = 8 * 3_600_000;
+const SESSION_MS = 7 * 86_400_000;
 
 interface RecordedLimiter extends LimiterPort {
   away: boolean;
@@ -60,12 +65,30 @@ export interface Fixture {
   org(name: string, plan?: string): Promise<string>;
   /** Creates a signed-in user with a role in the organization. */
   user(org: string, role: Role): Promise<Actor & { kind: 'user' }>;
+  /** Opens another session of the user. Returns its id. */
+  session(user: Actor & { kind: 'user' }): Promise<string>;
+  /** Makes the key of a page that is shown in a new session of the user. */
+  pageKey(user: Actor & { kind: 'user' }, org: string): ReturnType<Control['createPageKey']>;
 }
 
 export function createFixture(db: Db, now: () => number, { passwords = true } = {}): Fixture {
   const limiter = recordedLimiter();
   const runner = recordedRunner();
-  const control = createControl({ db, limiter, runner, secretKey: SECRET_KEY, passwords, now });
+  const control = createControl({
+    db,
+    limiter,
+    runner,
+    secretKey: SECRET_KEY,
+    passwords,
+    sessionIdleMs: SESSION_IDLE_MS,
+    now,
+  });
+  const session: Fixture['session'] = async ({ userId }) => {
+    const id = randomBase62(20);
+    const [lastSeenAt, expiresAt] = [new Date(now()), new Date(now() + SESSION_MS)];
+    await db.session.create({ data: { id, token: id, userId, lastSeenAt, expiresAt } });
+    return id;
+  };
   return {
     control,
     limiter,
@@ -78,6 +101,8 @@ export function createFixture(db: Db, now: () => number, { passwords = true } = 
       value(await control.addMember(OPERATOR, { org, email, role }));
       return { kind: 'user', userId: id, email };
     },
+    session,
+    pageKey: async (user, org) => control.createPageKey(user, { org, session: await session(user) }),
   };
 }
 
@@ -87,6 +112,28 @@ export async function waiting(db: Db): Promise<number> {
     SELECT count(*)::int AS count FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   return row?.count ?? 0;
+}
+
+/** Holds a lock until `begin` waits for it. Then does the rest of what the lock is held for. */
+export async function whileHeld<T>(
+  db: Db,
+  lock: (tx: Tx) => Promise<unknown>,
+  begin: () => Promise<T>,
+  then: (tx: Tx) => Promise<unknown>,
+): Promise<T> {
+  const { begun } = await db.$transaction(
+    async (tx) => {
+      await lock(tx);
+      const running = begin();
+      // Nobody waits for it before the end of the transaction.
+      running.catch(() => {});
+      await eventually(async () => (await waiting(db)) === 1);
+      await then(tx);
+      return { begun: running };
+    },
+    { timeout: 60_000 },
+  );
+  return begun;
 }
 
 /** The value of a result that must be ok. */

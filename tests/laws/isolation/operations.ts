@@ -41,6 +41,7 @@ export type Unbound =
   | 'setPool'
   | 'setPassword'
   | 'deleteAccount'
+  | 'endPageKeys'
   | 'resetTwoFactor'
   | 'resetIdentity'
   | 'openInvitation'
@@ -90,7 +91,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   withdrawInvitation: ({ org, invitationId }) => ({ org, id: invitationId }),
   tryModel: ({ org }) => ({ org }),
   tryKey: ({ org, keyValue }) => ({ org, key: keyValue }),
-  createPageKey: ({ org }) => ({ org }),
+  createPageKey: ({ org }) => ({ org, session: 'ses_x' }),
   endPageKey: ({ org, keyId }) => ({ org, id: keyId }),
 };
 export type WithinOrg = keyof typeof WITHIN_ORG;

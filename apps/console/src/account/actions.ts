@@ -8,10 +8,10 @@ import { asUser } from '../session/current.ts';
 export const deleteAccount = async (email: string): Promise<Result<DeletedAccountView>> =>
   asUser((actor) => services().control.deleteAccount(actor, { email }));
 
-/** Ends another session of the account. */
+/** Ends another session of the account, and page keys. */
 export const endSession = async (id: string): Promise<Result<null>> =>
-  asUser(async ({ userId }) =>
-    (await services().sessions.end(userId, id))
-      ? { ok: true, value: null }
+  asUser(async (actor) =>
+    (await services().sessions.end(actor.userId, id))
+      ? services().control.endPageKeys(actor)
       : refuseInput({ message: 'This session has ended already.' }),
   );

@@ -8,7 +8,7 @@ import { type Fault, type Result, refuseInput } from '@tidegate/control';
 import { headers } from 'next/headers';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from '../session/cookies.ts';
-import { asUser, callerAddress } from '../session/current.ts';
+import { asUser, callerAddress, currentUser } from '../session/current.ts';
 import { deviceOf } from './device.ts';
 import { FAILED, guarded, WRONG_PASSWORD } from './guarded.ts';
 
@@ -31,13 +31,14 @@ export const offerPasskey = async (
   });
 
 export const addPasskey = async (answer: RegistrationResponseJSON): Promise<Result<null>> =>
-  asUser(async ({ userId }) => {
+  asUser(async (actor) => {
     const own = new Headers(await headers());
     const place = deviceOf(own.get('user-agent') ?? '');
+    const isFirst = !(await currentUser())?.twoFactor;
     const outcome = await services().passkeys?.add({ answer, place, headers: own });
     if (outcome !== 'added') return refuseInput(FAILED);
-    await record('account.addPasskey', userId);
-    return { ok: true, value: null };
+    await record('account.addPasskey', actor.userId);
+    return isFirst ? services().control.endPageKeys(actor) : { ok: true, value: null };
   });
 
 export const removePasskey = async (id: string, password: string): Promise<Result<null>> =>

@@ -1,6 +1,7 @@
 'use client';
 
 import { Button, Chip, toast } from '@heroui/react';
+import { useRouter } from 'next/navigation';
 import { useState } from 'react';
 import { signOut, signOutEverywhere } from '../session/actions.ts';
 import { useToastAct } from '../ui/act.ts';
@@ -23,6 +24,7 @@ export interface SessionView {
 }
 
 export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionView[]; idle: string }) {
+  const router = useRouter();
   const [asked, setAsked] = useState(false);
   return (
     <Panel title="Sessions" lead={`Where you are signed in. A session ends after ${idle} without use.`}>
@@ -48,8 +50,16 @@ export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionVi
         confirm="End all sessions"
         action={signOutEverywhere}
         onDone={() => window.location.assign('/sign-in')}
+        // There is nothing left to show here, so it is told where one goes.
+        onNotInForce={(why) => {
+          toast.warning(why, { timeout: 0 });
+          router.push('/sign-in');
+        }}
       >
-        <p>All your sessions end, this one too, on every device. API keys keep working.</p>
+        <p>
+          All your sessions end, this one too, on every device. API keys keep working, except those that Try
+          it has made for you.
+        </p>
       </Confirm>
     </Panel>
   );

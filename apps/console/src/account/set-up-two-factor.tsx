@@ -2,6 +2,7 @@
 
 import { Button } from '@heroui/react';
 import { type FormEvent, useState } from 'react';
+import { LeaveOrg } from '../members/leave-org.tsx';
 import { useAct } from '../ui/act.ts';
 import { CopyButton } from '../ui/code.tsx';
 import { Field } from '../ui/field.tsx';
@@ -13,8 +14,8 @@ import { beginTwoFactor, confirmTwoFactor, type NewApp } from './two-factor-acti
 
 interface SetUpProps {
   readonly email: string;
-  /** The organization that requires it. Null: the user wishes it. */
-  readonly requiredBy: string | null;
+  /** The organization that is closed to the user without it. Null: the user wishes it. */
+  readonly requiredBy: { readonly slug: string; readonly name: string } | null;
   /** Whether passkeys are in use here. */
   readonly passkeys: boolean;
   /** Whether the account has passkeys, and gets an app as well. */
@@ -45,7 +46,7 @@ export function SetUpTwoFactor({ email, requiredBy, passkeys: canHavePasskeys, a
       <div className="max-w-xl space-y-6">
         {requiredBy === null ? null : (
           <Note kind="warning">
-            {requiredBy} requires two-factor of its members. Its screens open once you have set it up.
+            {requiredBy.name} requires two-factor of its members. Its screens open once you have set it up.
           </Note>
         )}
         {begun === null ? (
@@ -61,6 +62,7 @@ export function SetUpTwoFactor({ email, requiredBy, passkeys: canHavePasskeys, a
             />
           </>
         )}
+        {requiredBy === null ? null : <LeaveOrg org={requiredBy.slug} name={requiredBy.name} />}
       </div>
     </>
   );

@@ -54,7 +54,7 @@ export const confirmTwoFactor = async (code: string): Promise<Result<null>> =>
     const isFirst = !(await currentUser())?.twoFactor;
     await recordChange(actor, isFirst ? 'account.enableTwoFactor' : 'account.addApp');
     await passCookiesOn(confirmed.headers);
-    return { ok: true, value: null };
+    return isFirst ? services().control.endPageKeys(actor) : { ok: true, value: null };
   });
 
 export const renewRecoveryCodes = async (password: string): Promise<Result<readonly string[]>> =>
@@ -73,7 +73,8 @@ export const removeTwoFactor = async (password: string): Promise<Result<null>> =
       return refuseInput(removed.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
     await recordChange(actor, 'account.disableTwoFactor');
     await passCookiesOn(removed.headers);
-    return { ok: true, value: null };
+    // Organizations that require it close now.
+    return services().control.endPageKeys(actor);
   });
 
 function qrOf(text: string): NewApp['qr'] {

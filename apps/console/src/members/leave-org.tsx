@@ -7,12 +7,20 @@ import { Confirm } from '../ui/dialogs.tsx';
 import { Panel } from '../ui/page.tsx';
 import { leave } from './actions.ts';
 
-export function LeaveOrg({ org, isOnlyOwner: cannot }: { org: string; isOnlyOwner: boolean }) {
+interface LeaveOrgProps {
+  readonly org: string;
+  /** Where the page is not the organization's own. */
+  readonly name?: string;
+  /** Absent: it is not known. Then the dialog tells. */
+  readonly isOnlyOwner?: boolean;
+}
+
+export function LeaveOrg({ org, name = 'organization', isOnlyOwner: cannot = false }: LeaveOrgProps) {
   const router = useRouter();
   const [asked, setAsked] = useState(false);
   return (
     <Panel
-      title="Leave organization"
+      title={`Leave ${name}`}
       lead={
         cannot
           ? 'It would have no owner. Make someone else an owner first, or delete it on the Plan screen.'
@@ -29,7 +37,7 @@ export function LeaveOrg({ org, isOnlyOwner: cannot }: { org: string; isOnlyOwne
       <Confirm
         isOpen={asked}
         onClose={() => setAsked(false)}
-        title="Leave organization?"
+        title={`Leave ${name}?`}
         confirm="Leave"
         action={() => leave(org)}
         onDone={() => window.location.assign('/')}

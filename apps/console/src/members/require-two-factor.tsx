@@ -49,7 +49,7 @@ export function RequireTwoFactor({ org, isRequired, lacking }: RequireTwoFactorP
                 ? 'All members have it, or sign in with the identity provider.'
                 : `${lacking === 1 ? 'One member has' : `${lacking} members have`} none yet, and must set it up before any screen of this organization opens.`}
             </p>
-            <p>API keys are not affected.</p>
+            <p>API keys keep working, except those that Try it has made for them.</p>
           </>
         )}
       </Confirm>

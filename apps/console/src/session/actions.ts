@@ -61,8 +61,12 @@ export async function signInWithProvider(form: FormData): Promise<void> {
   await goToProvider(sameSitePath(form.get('next')));
 }
 
+/** Ends the session, and page keys. */
 export async function signOut(): Promise<void> {
+  const user = await currentUser();
   await endSession();
+  // If no limiter can be told now, the keys are refused within a minute of one being back.
+  if (user) await services().control.endPageKeys(user.actor);
   redirect('/sign-in');
 }
 
@@ -74,11 +78,12 @@ async function endSession(): Promise<void> {
   await passCookiesOn(response.headers);
 }
 
-/** Ends every session of the account, including this one. */
+/** Ends every session of the account, including this one, and page keys. */
 export async function signOutEverywhere(): Promise<Result<null>> {
+  const user = await currentUser();
   await services().auth.api.revokeSessions({ headers: new Headers(await headers()) });
   await endSession();
-  return { ok: true, value: null };
+  return user ? services().control.endPageKeys(user.actor) : { ok: true, value: null };
 }
 
 const WRONG_CURRENT: Fault = {
@@ -87,7 +92,7 @@ const WRONG_CURRENT: Fault = {
 };
 const PASSWORD_RULE: Fault = { field: 'next', message: 'Password must have 8 to 128 characters.' };
 
-/** Changes the password and ends all other sessions. */
+/** Changes the password, and ends all other sessions and page keys. */
 export async function changePassword(current: string, next: string): Promise<Result<null>> {
   const { accounts, signIn: attempts } = services();
   const user = await currentUser();
@@ -116,5 +121,5 @@ export async function changePassword(current: string, next: string): Promise<Res
     address: await callerAddress(),
   });
   await passCookiesOn(result.headers);
-  return { ok: true, value: null };
+  return services().control.endPageKeys(user.actor);
 }

@@ -70,10 +70,12 @@ export function read<T>(result: Result<T>): T {
   throw new Error(result.refusal.message);
 }
 
-/** Runs an action as the signed-in user. */
-export async function asUser<T>(action: (actor: UserActor) => Promise<Result<T>>): Promise<Result<T>> {
+/** Runs an action as the signed-in user. It is also given the id of the session. */
+export async function asUser<T>(
+  action: (actor: UserActor, sessionId: string) => Promise<Result<T>>,
+): Promise<Result<T>> {
   const user = await currentUser();
-  if (user) return action(user.actor);
+  if (user) return action(user.actor, user.sessionId);
   return { ok: false, refusal: { code: 'forbidden', message: SIGNED_OUT } };
 }
 

@@ -2,12 +2,17 @@ import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from './cookies.ts';
+import { callerAddress } from './current.ts';
 import { signInPath } from './next-path.ts';
-import { PROVIDER_AWAY } from './words.ts';
+import { PROVIDER_AWAY, TOO_MANY } from './words.ts';
 
-/** Sends the browser to the identity provider, and then on to `next`, a path of this console. */
+/**
+ * Sends the browser to the identity provider, and then on to `next`, a path of this console. It
+ * counts as an attempt of the address, since it makes a row.
+ */
 export async function goToProvider(next: string): Promise<never> {
-  const { auth, consoleUrl } = services();
+  const { auth, consoleUrl, signIn } = services();
+  if ((await signIn.guardAddress(await callerAddress())) !== null) redirect(signInPath(next, TOO_MANY));
   const response = await auth.api.signInSocial({
     body: {
       provider: 'oidc',

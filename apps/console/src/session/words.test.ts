@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { PROVIDER_AWAY, signInTrouble, timeInWords, tooManyAttempts } from './words.ts';
+import { PROVIDER_AWAY, signInTrouble, TOO_MANY, timeInWords, tooManyAttempts } from './words.ts';
 
 describe('the idle time of sessions', () => {
   it.each([
@@ -27,6 +27,7 @@ describe('a visitor who is not signed in', () => {
     ['signup_disabled', /no account for you here/],
     ['account_not_linked', /no account for you here/],
     ['over', /too many wrong codes/],
+    [TOO_MANY, /^Too many attempts. Try again in 1 minute.$/],
     ['unable_to_link_account', /belongs to another identity/],
     ['access_denied', /did not confirm who you are/],
     ['invalid_code', /did not confirm who you are/],

@@ -32,12 +32,16 @@ const OTHER_IDENTITY = 'unable_to_link_account';
 /** This console's own error: a sign-in ended before its second step. */
 export const SIGN_IN_OVER = 'over';
 
+/** This console's own error: the address has used up its attempts of this minute. */
+export const TOO_MANY = 'attempts';
+
 /** Explains the `error` parameter of the sign-in page. Null: nothing went wrong. */
 export function signInTrouble(error: string | undefined): string | null {
   if (error === undefined) return null;
   if (error === PROVIDER_AWAY) return 'The identity provider could not be reached. Try again in a moment.';
   if (error === OTHER_IDENTITY)
     return 'The account with your e-mail belongs to another identity at the provider. Ask an operator.';
+  if (error === TOO_MANY) return tooManyAttempts(S_A_MINUTE);
   if (error === SIGN_IN_OVER) return 'The sign-in took too long, or had too many wrong codes. Start again.';
   return NO_ACCOUNT.has(error)
     ? 'That did not work: there is no account for you here yet. Ask an owner for an invitation.'

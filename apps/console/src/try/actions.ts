@@ -5,4 +5,4 @@ import { services } from '../server/services.ts';
 import { asUser } from '../session/current.ts';
 
 export const createPageKey = async (org: string): Promise<Result<CreatedPageKey>> =>
-  asUser((actor) => services().control.createPageKey(actor, { org }));
+  asUser((actor, session) => services().control.createPageKey(actor, { org, session }));

@@ -50,7 +50,7 @@ export function Panel({
   return (
     <section id={id} className={`card-surface min-w-0 scroll-mt-28 lg:scroll-mt-9 ${className}`}>
       <div className="px-5 pt-4 pb-3">
-        <h2 className="text-[0.9375rem] font-semibold tracking-[-0.01em]">{title}</h2>
+        <h2 className="text-[0.9375rem] wrap-anywhere font-semibold tracking-[-0.01em]">{title}</h2>
         {lead ? <p className="mt-0.5 text-[0.8125rem] text-muted">{lead}</p> : null}
       </div>
       {children}
@@ -99,7 +99,7 @@ export function Note({
   return (
     <div
       role={kind === 'danger' ? 'alert' : undefined}
-      className={`rounded-xl border px-4 py-3 text-sm leading-6 text-foreground ${colors} ${className}`}
+      className={`rounded-xl border px-4 py-3 text-sm leading-6 wrap-anywhere text-foreground ${colors} ${className}`}
     >
       {children}
     </div>

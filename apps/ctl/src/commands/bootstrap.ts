@@ -40,7 +40,9 @@ export function addBootstrapCommand(program: Command, context: Context): void {
   command.action(async ({ file, passwordStdin, json = false }: Flags) => {
     const { password: fromEnv, ...wanted } = readBootstrapSettings(file, context.env());
     const secret = (await secretGiven(context, password, undefined, passwordStdin)) ?? fromEnv;
-    await show(context, { json, human }, (control) => bootstrap(control, wanted, secret));
+    const { OIDC_ONLY } = context.config();
+    const answer = { json, human: (made: Bootstrapped) => human(made, !OIDC_ONLY) };
+    await show(context, answer, (control) => bootstrap(control, wanted, secret));
   });
 }
 
@@ -80,7 +82,8 @@ function isInForce(
   );
 }
 
-function human({ plans, created }: Bootstrapped): string {
+/** @param passwords whether they let in */
+function human({ plans, created }: Bootstrapped, passwords: boolean): string {
   const said = plans.map((name) => `The plan ${name} is set.`);
   if (created === null)
     return [...said, said.length > 0 ? 'Nothing else to do.' : 'Nothing to do.'].join('\n');
@@ -88,7 +91,7 @@ function human({ plans, created }: Bootstrapped): string {
   said.push(`Created the organization ${org.name} (${org.slug}) on the plan ${org.plan}, owned by ${owner}.`);
   if (passwordSet === null)
     said.push(
-      `No password was given. ${owner} can sign in through your identity provider, or once you have run \`ctl member set-password --email ${owner}\`.`,
+      `No password was given. ${owner} can sign in through your identity provider${passwords ? `, or once you have run \`ctl member set-password --email ${owner}\`` : ''}.`,
     );
   if (passwordSet === false) said.push(`${owner} had an account already, and keeps its password.`);
   return said.join('\n');

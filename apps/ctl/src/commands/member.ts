@@ -1,6 +1,6 @@
-import type { AccountView, AddedMember, MemberView, Role } from '@tidegate/control';
+import type { AccountView, AddedMember, MemberView, Result, Role } from '@tidegate/control';
 import type { Command } from 'commander';
-import { type Context, OPERATOR, show } from '../context.ts';
+import { CommandError, type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table, time } from '../output/table.ts';
 import { flagsOf, secretGiven } from './secret.ts';
 import { given, type Org, operation, verb } from './verb.ts';
@@ -11,17 +11,39 @@ const columns: Column<MemberView>[] = [
   { title: 'Since', cell: (member) => time(member.since, '') },
 ];
 const one = (member: MemberView): string => table([member], columns);
-const withPassword = (text: string, password: string | undefined): string =>
-  password === undefined ? text : `${text}\n\nPassword: ${password}\nIt is shown this once.`;
-const added = (member: AddedMember): string => withPassword(one(member), member.password);
+const passwordText = ({ password }: { readonly password?: string }): string | undefined =>
+  password === undefined ? undefined : `Password: ${password}\nIt is shown this once.`;
+const withPassword = (text: string, account: { readonly password?: string }): string =>
+  [text, passwordText(account)].filter((part) => part !== undefined).join('\n\n');
+const added = (member: AddedMember): string => withPassword(one(member), member);
 /** Warns that the account is older: someone else may have created it. */
 const hadAccount = ({ email, existed, accountSince }: AddedMember): string | undefined =>
   existed
     ? `${email} already had an account, created ${time(accountSince, '')}. It keeps its password, so whoever knows that can sign in.\n` +
       `If that may be someone else, replace it: ctl member set-password --email ${email}`
     : undefined;
-const passwordSet = ({ email, password }: AccountView): string =>
-  withPassword(`${email} has a new password, and is signed out everywhere.`, password);
+const passwordSet = (account: AccountView): string =>
+  withPassword(`${account.email} has a new password, and is signed out everywhere.`, account);
+
+/**
+ * Whether passwords let in.
+ * @throws CommandError if one is to be set that does not
+ */
+function passwordsLetIn({ config }: Context, isSet: boolean): boolean {
+  const { OIDC_ONLY } = config();
+  if (OIDC_ONLY && isSet)
+    throw new CommandError(
+      'A password lets nobody in here: people sign in through the identity provider only (OIDC_ONLY).',
+    );
+  return !OIDC_ONLY;
+}
+
+/** The generated password of a new account, which nobody can use, is not shown. */
+function withoutPassword(result: Result<AddedMember>): Result<AddedMember> {
+  if (!result.ok) return result;
+  const { password: _, ...member } = result.value;
+  return { ...result, value: member };
+}
 
 const email = { flags: '--email <address>', help: 'whose membership', required: true };
 const role = { flags: '--role <role>', help: 'owner, member or viewer', required: true };
@@ -51,10 +73,14 @@ export function addMemberCommand(program: Command, context: Context): void {
     'add someone; a new e-mail gets an account',
     [email, role, ...flagsOf(ofNewAccount)],
     async ({ org, json, ...who }) => {
+      const isSet = who.password !== undefined || who.passwordStdin === true;
+      const isShown = passwordsLetIn(context, isSet);
       const password = await secretGiven(context, ofNewAccount, who.password, who.passwordStdin);
-      await show(context, { json, human: added, warning: hadAccount }, (control) =>
-        control.addMember(OPERATOR, { email: who.email, role: who.role, ...given({ org, password }) }),
-      );
+      await show(context, { json, human: added, warning: hadAccount }, async (control) => {
+        const input = { email: who.email, role: who.role, ...given({ org, password }) };
+        const result = await control.addMember(OPERATOR, input);
+        return isShown ? result : withoutPassword(result);
+      });
     },
   );
   operation(noun, context, {
@@ -106,9 +132,12 @@ function addAccountVerbs(noun: Command, context: Context): void {
     'replace a lost password and end all sessions, in every organization',
     [account, ...flagsOf(ofAccount)],
     async ({ json, email, ...who }) => {
+      passwordsLetIn(context, true);
       const password = await secretGiven(context, ofAccount, who.password, who.passwordStdin);
       const input = { email, ...given({ password }) };
-      await show(context, { json, human: passwordSet }, (control) => control.setPassword(OPERATOR, input));
+      await show(context, { json, human: passwordSet, once: passwordText }, (control) =>
+        control.setPassword(OPERATOR, input),
+      );
     },
     null,
   );

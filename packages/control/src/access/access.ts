@@ -32,7 +32,8 @@ export interface Access extends OrgRef {
 /**
  * Finds the organization that `ref` (an id or slug) names, if the actor may do `action` there.
  * Without a `ref`, it is the actor's only organization. To a user, an organization of others looks
- * as if it did not exist.
+ * as if it did not exist. One that requires a second factor lets a user without one do nothing but
+ * leave.
  */
 export async function access(
   deps: Pick<ControlDeps, 'passwords'> & { readonly db: Tx },
@@ -66,7 +67,8 @@ export async function access(
   const { members, requiresTwoFactor, ...org } = found;
   const may = (wanted: Action) => actor.kind === 'operator' || mayDo(members[0]?.role, wanted);
   if (!may(action)) return refuse('forbidden', `Only ${namesOf(POLICY[action])} may do this.`);
-  if (actor.kind === 'user' && requiresTwoFactor && (await lacksSecondFactor(deps, actor.userId)))
+  const isClosed = requiresTwoFactor && action !== 'member.leave';
+  if (actor.kind === 'user' && isClosed && (await lacksSecondFactor(deps, actor.userId)))
     return refuse('forbidden', 'This organization requires a second factor: set it up in your account.');
   return ok({ ...org, may });
 }

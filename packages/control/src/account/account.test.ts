@@ -82,7 +82,7 @@ describe('deleting an account', () => {
     const org = await fixture.org('Bereft');
     const elsewhere = await fixture.org('Elsewhere');
     await fixture.user(org, 'owner');
-    const member = await fixture.user(org, 'member');
+    const member = await fixture.user(org, 'owner');
     const { userId, email } = member;
     value(await fixture.control.setPassword(OPERATOR, { email }));
     value(await fixture.control.createInvitation(OPERATOR, { org: elsewhere, email, role: 'viewer' }));
@@ -90,6 +90,16 @@ describe('deleting an account', () => {
     await db.session.create({
       data: { id: 's1', token: 't1', userId, expiresAt: new Date(clock.now() + 1) },
     });
+    // Of two pages: one is open, and of the other's end no limiter could be told.
+    const pages = [await fixture.org('Open'), await fixture.org('Ended')] as const;
+    for (const each of pages) {
+      await fixture.user(each, 'owner');
+      value(await fixture.control.addMember(OPERATOR, { org: each, email, role: 'owner' }));
+      value(await fixture.pageKey(member, each));
+    }
+    fixture.limiter.away = true;
+    value(await fixture.control.removeMember(OPERATOR, { org: pages[1], email }));
+    fixture.limiter.away = false;
     const key = { publicKey: '', credentialID: email, counter: 0, deviceType: '', backedUp: false };
     await db.passkey.create({ data: { id: 'p1', userId, ...key } });
     await db.twoFactor.create({ data: { id: 't1', userId, secret: '', backupCodes: '' } });
@@ -110,9 +120,12 @@ describe('deleting an account', () => {
       data: attempts.map((key) => ({ key, count: 1, resetsAt: new Date(clock.now() + 1) })),
     });
     const before = await tablesWith(`${userId}|${email}|${hash}`);
-    expect(value(await fixture.control.deleteAccount(member, { email }))).toEqual({ email, left: [org] });
+    expect(before).toEqual(expect.arrayContaining(['api_key', 'member', 'passkey', 'session', 'user']));
+    const deleted = value(await fixture.control.deleteAccount(member, { email }));
+    expect([deleted.email, deleted.left.toSorted()]).toEqual([email, [org, pages[0]].sort()]);
     const left = await tablesWith(`${userId}|${email}|${hash}`);
-    expect([before.length > 8, left]).toEqual([true, ['audit_event']]);
+    expect([before.length > 9, left]).toEqual([true, ['audit_event']]);
+    expect(await db.apiKey.count()).toBe(0);
     expect(await db.verification.count()).toBe(1);
     expect(await db.signInAttempt.count({ where: { key: 'email:other' } })).toBe(1);
     expect((await trailOf(org))[0]).toMatchObject({

@@ -5,7 +5,7 @@ import { audit, auditInEach } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { withdrawInvitations } from '../invitations/withdraw.ts';
 import { endRevokedPages, type RevokedPageKey, revokePageKeys } from '../keys/revoke-pages.ts';
-import { lockMembers } from '../members/lock.ts';
+import { lockAccountOf, lockMembers } from '../members/lock.ts';
 import { endSteps } from '../members/sign-out.ts';
 import { emailField } from '../members/user.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
@@ -37,9 +37,9 @@ export async function deleteAccount(
   if (!parsed.ok) return parsed;
   const { email } = parsed.value;
   const deleted = await deps.db.$transaction(async (tx): Promise<Result<Deleted>> => {
-    const user = await tx.user.findUnique({ where: { email }, select: { id: true } });
-    if (!user) return refuse('not_found', `There is no account for ${email}.`, 'email');
-    const orgs = await lockOrgsOf(tx, user.id, email);
+    const userId = await lockAccountOf(tx, email);
+    if (userId === undefined) return refuse('not_found', `There is no account for ${email}.`, 'email');
+    const orgs = await lockOrgsOf(tx, userId, email);
     const onlyOwner = orgs.filter(({ others, role }) => role === 'owner' && others === 0);
     if (onlyOwner.length > 0) {
       const names = onlyOwner.map(({ name }) => name).join(', ');
@@ -49,13 +49,13 @@ export async function deleteAccount(
         'email',
       );
     }
-    const pageKeys = await endAccess(tx, actor, deps.now(), { userId: user.id, email, orgs });
-    await deleteTraces(tx, user.id, email);
+    const pageKeys = await endAccess(tx, actor, deps.now(), { userId, email, orgs });
+    await deleteTraces(tx, userId, email);
     return ok({ pageKeys, left: orgs.filter(isMember).map(({ slug }) => slug) });
   });
   if (!deleted.ok) return deleted;
   const { pageKeys, left } = deleted.value;
-  return endRevokedPages(deps, actor, email, pageKeys, ok({ email, left }));
+  return endRevokedPages(deps, actor, pageKeys, ok({ email, left }));
 }
 
 interface Deleted {
@@ -119,7 +119,7 @@ async function endAccess(
     const details = { ...entry.details, accountDeleted: true };
     await audit(tx, actor.kind === 'user' ? null : actor, atMs, [{ ...entry, details }]);
   }
-  return revokePageKeys(tx, actor, atMs, { userId, orgIds });
+  return revokePageKeys(tx, actor, atMs, { userIds: [userId], orgIds });
 }
 
 /** Sessions, ways to sign in and memberships go with the user's row. */

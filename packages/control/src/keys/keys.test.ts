@@ -261,7 +261,7 @@ describe('chosen models', () => {
 describe('states', () => {
   it('are all that changes of a key: no operation edits one [key.no-edit] [state.key.revoked.final]', () => {
     const ofKeys = Object.keys(fixture.control).filter((name) => /key/i.test(name));
-    const ofPages = ['createPageKey', 'endPageKey'];
+    const ofPages = ['createPageKey', 'endPageKey', 'endPageKeys'];
     const ofAll = ['createKey', 'deleteKey', 'listKeys', 'revokeKey', 'showKey', 'tryKey'];
     expect(ofKeys.sort()).toEqual([...ofAll, ...ofPages].sort());
   });

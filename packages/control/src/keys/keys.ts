@@ -93,7 +93,7 @@ export async function removeRevoked(
  * Takes the lock of the organization that the audit event needs, before that of the key. Whoever
  * changes its members holds the first and may then want the second, to revoke a page key.
  */
-const holdOrg = (tx: Tx, orgId: string): Promise<unknown> =>
+export const holdOrg = (tx: Tx, orgId: string): Promise<unknown> =>
   tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR KEY SHARE`;
 
 type FoundKey = { readonly orgId: string; readonly row: KeyRecord & { readonly hash: Uint8Array } };

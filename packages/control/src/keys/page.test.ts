@@ -29,7 +29,7 @@ describe('a key that a page makes', () => {
   it('is listed with an end within the hour, may be tried, and is recorded with who made it', async () => {
     const org = await fixture.org('Page');
     const owner = await fixture.user(org, 'owner');
-    const made = value(await fixture.control.createPageKey(owner, { org }));
+    const made = value(await fixture.pageKey(owner, org));
     const [key] = await listed(org);
     expect(key).toMatchObject({
       id: made.id,
@@ -50,7 +50,7 @@ describe('a key that a page makes', () => {
   it('is revoked at the limiter and leaves the list when the page ends, which nobody else can bring about', async () => {
     const org = await fixture.org('Ends');
     const [owner, another] = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
-    const { id } = value(await fixture.control.createPageKey(owner, { org }));
+    const { id } = value(await fixture.pageKey(owner, org));
     value(await fixture.control.endPageKey(another, { org, id }));
     expect(await listed(org)).toHaveLength(1);
     fixture.limiter.away = true;
@@ -65,6 +65,7 @@ describe('a key that a page makes', () => {
     expect(events.map(({ action, actor }) => [action, actor]).sort()).toEqual([
       ['key.create', owner.email],
       ['key.delete', owner.email],
+      ['key.revoke', owner.email],
     ]);
   });
 
@@ -80,10 +81,10 @@ describe('a key that a page makes', () => {
     const org = await fixture.org('Again');
     const [owner, another] = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
     const [first, theirs] = [
-      value(await fixture.control.createPageKey(owner, { org })),
-      value(await fixture.control.createPageKey(another, { org })),
+      value(await fixture.pageKey(owner, org)),
+      value(await fixture.pageKey(another, org)),
     ];
-    const second = value(await fixture.control.createPageKey(owner, { org }));
+    const second = value(await fixture.pageKey(owner, org));
     expect((await listed(org)).map(({ id }) => id).sort()).toEqual([theirs.id, second.id].sort());
     expect(fixture.limiter.revoked).toEqual([first.id]);
   });
@@ -91,14 +92,12 @@ describe('a key that a page makes', () => {
   it('counts against the limit of the plan until it has ended', async () => {
     const org = await fixture.org('Full', 'Free');
     const owner = await fixture.user(org, 'owner');
-    value(await fixture.control.createPageKey(owner, { org }));
+    value(await fixture.pageKey(owner, org));
     const create = () => fixture.control.createKey(OPERATOR, { org, name: 'k' });
     value(await create());
     value(await create());
     expect(refusal(await create()).code).toBe('limit_reached');
-    expect(refusal(await fixture.control.createPageKey(await fixture.user(org, 'owner'), { org })).code).toBe(
-      'limit_reached',
-    );
+    expect(refusal(await fixture.pageKey(await fixture.user(org, 'owner'), org)).code).toBe('limit_reached');
     clock.advance(HOUR_MS);
     value(await create());
     expect((await listed(org)).map(({ name }) => name)).toEqual(['k', 'k', 'k']);
@@ -108,8 +107,8 @@ describe('a key that a page makes', () => {
     const org = await fixture.org('Pages');
     const orgId = (await db.org.findUniqueOrThrow({ where: { slug: org } })).id;
     const owner = await fixture.user(org, 'owner');
-    const gone = value(await fixture.control.createPageKey(owner, { org }));
-    const here = value(await fixture.control.createPageKey(owner, { org }));
+    const gone = value(await fixture.pageKey(owner, org));
+    const here = value(await fixture.pageKey(owner, org));
     const usual = value(await fixture.control.createKey(owner, { org, name: 'usual' }));
     const reservedAt = new Date(clock.now() - 1_000);
     const day = new Date('2026-11-21');
@@ -172,8 +171,10 @@ describe('a key that a page makes', () => {
 
   it.each(['member', 'viewer'] as const)('is not made for a %s, who may create no key', async (role) => {
     const org = await fixture.org('Roles');
-    const refused = await fixture.control.createPageKey(await fixture.user(org, role), { org });
+    const refused = await fixture.pageKey(await fixture.user(org, role), org);
     expect(refusal(refused).code).toBe('forbidden');
-    expect(refusal(await fixture.control.createPageKey(OPERATOR, { org })).code).toBe('forbidden');
+    expect(refusal(await fixture.control.createPageKey(OPERATOR, { org, session: 'ses_x' })).code).toBe(
+      'forbidden',
+    );
   });
 });

@@ -1,25 +1,31 @@
 import { dayOf, HOUR_MS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
-import { lockMembers } from '../members/lock.ts';
+import { lockAccount, lockMembers } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { insertKey } from './create.ts';
 import { removeRevoked } from './keys.ts';
+import { type PagesOf, revokePageKeys } from './revoke-pages.ts';
 import { PAGE_KEY } from './view.ts';
 
 /*
  * Keys that a page makes for itself, so that an owner can try models without a key at hand. One is
  * a key like any other in the list, the limits and the audit trail; usage shows all of them as one.
- * It ends with its page, and once who made it may make none any more (revoke-pages.ts). If the page
- * cannot say so, the limiter refuses it after an hour, and metering deletes it.
+ * It ends with its page, with a session of who made it, and once they may make none any more
+ * (revoke-pages.ts). If nobody says so, the limiter refuses it after an hour, and metering deletes
+ * it.
  */
 
 const LIFE_MS = HOUR_MS;
 const LIMITS = { requestsPerMinute: 20, requestsAtOnce: 2 };
 
-const createInput = z.object({ org: orgField });
+const createInput = z.object({
+  org: orgField,
+  /** The id of the session in which the page is shown. */
+  session: reference('Session'),
+});
 export type CreatePageKeyInput = z.input<typeof createInput>;
 
 export interface CreatedPageKey {
@@ -30,7 +36,8 @@ export interface CreatedPageKey {
 
 /**
  * Makes a key for the page that the user has open. A user has one in an organization: the one
- * before ends, as if its page had been left.
+ * before ends, as if its page had been left. It lasts no longer than the session would without
+ * further use.
  */
 export async function createPageKey(
   deps: ControlDeps,
@@ -43,22 +50,36 @@ export async function createPageKey(
   if (!org.ok) return org;
   if (actor.kind !== 'user') return refuse('forbidden', 'Only a page of the console may do this.');
   const orgId = org.value.id;
-  const before = await deps.db.apiKey.findMany({ where: { orgId, pageUserId: actor.userId } });
-  for (const row of before) {
-    const ended = await end(deps, actor, orgId, row);
-    if (!ended.ok) return ended;
-  }
-  const expiresAt = new Date(deps.now() + LIFE_MS);
-  // A limiter of the release before knows only days.
-  const settings = { name: PAGE_KEY, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
-  const page = { userId: actor.userId, expiresAt };
-  const made = await deps.db.$transaction(async (tx) => {
+  const { userId } = actor;
+  const ended = await end(deps, actor, { userIds: [userId], orgIds: [orgId] });
+  if (!ended.ok) return ended;
+  const made = await deps.db.$transaction(async (tx): Promise<Result<CreatedPageKey>> => {
     // Whoever has lost the right meanwhile has had all page keys ended. This one would be left.
+    await lockAccount(tx, userId);
     await lockMembers(tx, orgId);
     const still = await access({ ...deps, db: tx }, actor, orgId, 'key.create');
-    return still.ok ? insertKey(deps, tx, actor, orgId, settings, page) : still;
+    if (!still.ok) return still;
+    const endsMs = await endOfSession(deps, tx, userId, parsed.value.session);
+    if (endsMs <= deps.now()) return refuse('conflict', 'Your session has ended. Sign in again.');
+    const expiresAt = new Date(Math.min(deps.now() + LIFE_MS, endsMs));
+    // A limiter of the release before knows only days.
+    const settings = { name: PAGE_KEY, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
+    return insertKey(deps, tx, actor, orgId, settings, { userId, expiresAt });
   });
   return made.ok ? ok({ id: made.value.id, key: made.value.key }) : made;
+}
+
+/** When a session ends if nobody uses it, in Unix milliseconds. 0: it has ended. */
+async function endOfSession(
+  { sessionIdleMs = Number.POSITIVE_INFINITY }: ControlDeps,
+  tx: Tx,
+  userId: string,
+  id: string,
+): Promise<number> {
+  const select = { expiresAt: true, lastSeenAt: true };
+  const session = await tx.session.findFirst({ where: { id, userId }, select });
+  if (!session) return 0;
+  return Math.min(session.expiresAt.getTime(), session.lastSeenAt.getTime() + sessionIdleMs);
 }
 
 const endInput = z.object({ org: orgField, id: reference('Key id') });
@@ -75,18 +96,16 @@ export async function endPageKey(
   // One's own key, so no role is asked for that may have been taken away since.
   const org = await access(deps, actor, parsed.value.org, 'org.read');
   if (!org.ok) return org;
-  const orgId = org.value.id;
-  const pageUserId = actor.kind === 'user' ? actor.userId : '';
-  const row = await deps.db.apiKey.findFirst({ where: { id: parsed.value.id, orgId, pageUserId } });
-  return row ? end(deps, actor, orgId, row) : ok(null);
+  if (actor.kind !== 'user') return ok(null);
+  const keyId = parsed.value.id;
+  return end(deps, actor, { userIds: [actor.userId], orgIds: [org.value.id], keyId });
 }
 
-type PageKey = Awaited<ReturnType<ControlDeps['db']['apiKey']['findMany']>>[number];
-
-async function end(deps: ControlDeps, actor: Actor, orgId: string, row: PageKey): Promise<Result<null>> {
-  await deps.db.apiKey.updateMany({
-    where: { id: row.id, revokedAt: null },
-    data: { revokedAt: new Date(deps.now()) },
-  });
-  return removeRevoked(deps, actor, orgId, row);
+async function end(deps: ControlDeps, actor: Actor, pages: PagesOf): Promise<Result<null>> {
+  const keys = await deps.db.$transaction((tx) => revokePageKeys(tx, actor, deps.now(), pages));
+  for (const key of keys) {
+    const removed = await removeRevoked(deps, actor, key.orgId, key);
+    if (!removed.ok) return removed;
+  }
+  return ok(null);
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createFixture, type Fixture, OPERATOR, refusal, value, whileHeld } from '../fixture.ts';
 
 type Owner = Awaited<ReturnType<Fixture['user']>>;
 
@@ -24,8 +24,7 @@ beforeEach(() => {
 });
 
 const listed = async (org: string) => value(await fixture.control.listKeys(OPERATOR, { org }));
-const pageKey = async (owner: Owner, org: string) =>
-  value(await fixture.control.createPageKey(owner, { org })).id;
+const pageKey = async (owner: Owner, org: string) => value(await fixture.pageKey(owner, org)).id;
 const remove = (org: string, { email }: Owner) => fixture.control.removeMember(OPERATOR, { org, email });
 
 /** Two owners of an organization, the first of whom goes. */
@@ -34,29 +33,13 @@ async function owners(name: string) {
   return { org, going: await fixture.user(org, 'owner'), staying: await fixture.user(org, 'owner') };
 }
 
-/**
- * Holds the lock under which an organization's members change, until `begin` waits for it. Then
- * does the rest of such a change.
- */
-async function whileLocked<T>(
+/** Does the rest of a change of an organization's members, once `begin` waits for it. */
+const whileLocked = <T>(
   org: string,
   begin: () => Promise<T>,
   then: (tx: Pick<Db, 'member' | 'apiKey'>) => Promise<unknown>,
-): Promise<T> {
-  const { begun } = await db.$transaction(
-    async (tx) => {
-      await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
-      const running = begin();
-      // Nobody waits for it before the end of the transaction.
-      running.catch(() => {});
-      await eventually(async () => (await waiting(db)) === 1);
-      await then(tx);
-      return { begun: running };
-    },
-    { timeout: 60_000 },
-  );
-  return begun;
-}
+): Promise<T> =>
+  whileHeld(db, (tx) => tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`, begin, then);
 
 describe('the page key of an owner', () => {
   it.each<[string, (org: string, owner: Owner) => Promise<unknown>]>([
@@ -117,9 +100,10 @@ describe('the page key of an owner', () => {
 
   it('is not made for someone who is removed meanwhile', async () => {
     const { org, going } = await owners('Made meanwhile');
+    const session = await fixture.session(going);
     const made = await whileLocked(
       org,
-      () => fixture.control.createPageKey(going, { org }),
+      () => fixture.control.createPageKey(going, { org, session }),
       (tx) => tx.member.deleteMany({ where: { userId: going.userId } }),
     );
     expect(refusal(made).code).toBe('not_found');

@@ -1,8 +1,9 @@
 import type { Actor } from '../access/access.ts';
 import { type AuditEntry, audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import type { Done } from '../result.ts';
-import { removeRevoked } from './keys.ts';
+import { lockAccount } from '../members/lock.ts';
+import { type Done, ok, type Result, refuse } from '../result.ts';
+import { holdOrg, removeRevoked } from './keys.ts';
 
 /** A page key that Postgres has as revoked, and that the limiter may not know of. */
 export interface RevokedPageKey {
@@ -11,29 +12,46 @@ export interface RevokedPageKey {
   readonly name: string;
   readonly prefix: string;
   readonly hash: Uint8Array;
+  /** Whose page it was of. */
+  readonly pageUser: { readonly email: string } | null;
+}
+
+/** Page keys of these users: all that they have, or those that are all of this. */
+export interface PagesOf {
+  readonly userIds: readonly string[];
+  readonly orgIds?: readonly string[];
+  readonly keyId?: string;
 }
 
 /**
- * Revokes the page keys of someone who may no longer make one, in the transaction that takes that
- * from them. Members of these organizations are locked, so that none is being made. Once the
- * transaction has ended, give the keys to `endRevokedPages`.
+ * Revokes page keys of users who may no longer have them, in the transaction that takes that from
+ * them. They make none meanwhile if the members of their organizations are locked, or their
+ * accounts. Once the transaction has ended, give the keys to `endRevokedPages`.
  */
 export async function revokePageKeys(
   tx: Tx,
   actor: Actor,
   atMs: number,
-  { userId, orgIds }: { readonly userId: string; readonly orgIds: readonly string[] },
+  { userIds, orgIds, keyId }: PagesOf,
 ): Promise<RevokedPageKey[]> {
-  const keys = await tx.apiKey.findMany({ where: { pageUserId: userId, orgId: { in: [...orgIds] } } });
-  await tx.apiKey.updateMany({
+  const keys = await tx.apiKey.findMany({
+    where: {
+      pageUserId: { in: [...userIds] },
+      ...(orgIds === undefined ? {} : { orgId: { in: [...orgIds] } }),
+      ...(keyId === undefined ? {} : { id: keyId }),
+    },
+    include: { pageUser: { select: { email: true } } },
+    orderBy: { orgId: 'asc' },
+  });
+  for (const orgId of new Set(keys.map((key) => key.orgId))) await holdOrg(tx, orgId);
+  const revoked = await tx.apiKey.updateManyAndReturn({
     where: { id: { in: keys.map(({ id }) => id) }, revokedAt: null },
     data: { revokedAt: new Date(atMs) },
+    select: { id: true, orgId: true, name: true, prefix: true },
   });
-  const entries = keys
-    .filter(({ revokedAt }) => revokedAt === null)
-    .map(({ id, orgId, name, prefix }): AuditEntry => {
-      return { orgId, action: 'key.revoke', target: id, details: { name, prefix } };
-    });
+  const entries = revoked.map(({ id, orgId, name, prefix }): AuditEntry => {
+    return { orgId, action: 'key.revoke', target: id, details: { name, prefix } };
+  });
   await audit(tx, actor, atMs, entries);
   return keys;
 }
@@ -42,12 +60,11 @@ export async function revokePageKeys(
  * Tells the limiter of revoked page keys, and deletes their rows. Once this has resolved without
  * `notInForce`, no gateway admits them.
  *
- * @param done what took the right to them from `email`
+ * @param done what took the right to them away
  */
 export async function endRevokedPages<T>(
   deps: ControlDeps,
   actor: Actor,
-  email: string,
   keys: readonly RevokedPageKey[],
   done: Done<T>,
 ): Promise<Done<T>> {
@@ -55,8 +72,22 @@ export async function endRevokedPages<T>(
   for (const key of keys) {
     const removed = await removeRevoked(deps, actor, key.orgId, key);
     if (removed.ok) continue;
-    const notInForce = `The change is saved. ${email} had a key of Try it. ${removed.refusal.message}`;
+    const whose = key.pageUser?.email ?? 'Someone';
+    const notInForce = `The change is saved. ${whose} had a key of Try it. ${removed.refusal.message}`;
     ended = { ...done, notInForce };
   }
   return ended;
+}
+
+/**
+ * Ends all page keys of a user of whom a session has ended, whichever session made them. Pages that
+ * are still open make new ones. `notInForce`: no limiter could be told.
+ */
+export async function endPageKeys(deps: ControlDeps, actor: Actor): Promise<Result<null>> {
+  if (actor.kind !== 'user') return refuse('forbidden', 'Operators have no page.');
+  const keys = await deps.db.$transaction(async (tx) => {
+    await lockAccount(tx, actor.userId);
+    return revokePageKeys(tx, actor, deps.now(), { userIds: [actor.userId] });
+  });
+  return endRevokedPages(deps, actor, keys, ok(null));
 }

@@ -134,12 +134,12 @@ async function changeMember(
       ...withdrawn,
     ]);
     const pageKeys = change.losesOwner
-      ? await revokePageKeys(tx, actor, atMs, { userId, orgIds: [orgId] })
+      ? await revokePageKeys(tx, actor, atMs, { userIds: [userId], orgIds: [orgId] })
       : [];
     const now = { userId, email, name: user.name, role, since: createdAt.toISOString() };
     return ok({ member: now, pageKeys });
   });
   if (!changed.ok) return changed;
   const { member, pageKeys } = changed.value;
-  return endRevokedPages(deps, actor, change.email, pageKeys, ok(member));
+  return endRevokedPages(deps, actor, pageKeys, ok(member));
 }

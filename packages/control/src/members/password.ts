@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
 import { CREDENTIAL } from '../access/second-factor.ts';
-import type { ControlDeps, Tx } from '../deps.ts';
+import type { ControlDeps } from '../deps.ts';
+import { endRevokedPages } from '../keys/revoke-pages.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
-import { type NamedAccount, signOutEverywhere } from './sign-out.ts';
+import { lockAccountOf } from './lock.ts';
+import { type NamedAccount, type SignedOut, signOutEverywhere } from './sign-out.ts';
 import { createCredential, emailField, passwordField, secretOf } from './user.ts';
 import { weakPassword } from './weak-password.ts';
 
@@ -17,9 +19,10 @@ const passwordInput = z.object({ email: emailField, password: passwordField.opti
 export type SetPasswordInput = z.input<typeof passwordInput>;
 
 /**
- * Sets an account's password, generated if none is given, and ends all of its sessions. An account
- * that only used the identity provider can then also sign in with the password. For operators only,
- * because an account may belong to several organizations.
+ * Sets an account's password, generated if none is given, and ends all of its sessions and page
+ * keys. An account that only used the identity provider can then also sign in with the password.
+ * For operators only, because an account may belong to several organizations. `notInForce`: no
+ * limiter could be told of a page key.
  */
 export async function setPassword(
   deps: ControlDeps,
@@ -34,8 +37,9 @@ export async function setPassword(
   const weak = password === undefined ? null : await weakPassword(password, { email });
   if (weak) return refuseInput(weak);
   const { hash, generated } = await secretOf(password);
-  return deps.db.$transaction(async (tx): Promise<Result<AccountView>> => {
-    const userId = await lockUser(tx, email);
+  const set = await deps.db.$transaction(async (tx): Promise<Result<SignedOut>> => {
+    // Two callers must not both create the first password.
+    const userId = await lockAccountOf(tx, email);
     if (userId === undefined) return refuse('not_found', `There is no account for ${email}.`, 'email');
     const at = new Date(deps.now());
     const { count } = await tx.account.updateMany({
@@ -43,18 +47,10 @@ export async function setPassword(
       data: { password: hash, updatedAt: at },
     });
     if (count === 0) await createCredential(tx, at, userId, hash);
-    await signOutEverywhere(tx, actor, deps.now(), { userId, email }, 'member.setPassword');
-    return ok(generated === undefined ? { userId, email } : { userId, email, password: generated });
+    return ok(await signOutEverywhere(tx, actor, deps.now(), { userId, email }, 'member.setPassword'));
   });
-}
-
-/**
- * Locks a user's row, so that two callers cannot both create its first password. The lock mode
- * allows foreign keys to the row, so someone who has locked an organization's members can still add
- * this user.
- */
-export async function lockUser(tx: Tx, email: string): Promise<string | undefined> {
-  const [user] = await tx.$queryRaw<{ id: string }[]>`
-    SELECT id FROM "user" WHERE email = ${email} FOR NO KEY UPDATE`;
-  return user?.id;
+  if (!set.ok) return set;
+  const { account, pageKeys } = set.value;
+  const view = generated === undefined ? account : { ...account, password: generated };
+  return endRevokedPages(deps, actor, pageKeys, ok(view));
 }

@@ -3,9 +3,10 @@ import { type Actor, operatorOnly } from '../access/access.ts';
 import type { AuditAction } from '../access/audit.ts';
 import { CREDENTIAL } from '../access/second-factor.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
+import { endRevokedPages } from '../keys/revoke-pages.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
-import { lockUser } from './password.ts';
-import { type NamedAccount, signOutEverywhere } from './sign-out.ts';
+import { lockAccountOf } from './lock.ts';
+import { type NamedAccount, type SignedOut, signOutEverywhere } from './sign-out.ts';
 import { emailField } from './user.ts';
 
 const accountInput = z.object({ email: emailField });
@@ -13,9 +14,9 @@ export type AccountInput = z.input<typeof accountInput>;
 
 /**
  * Removes an account's second factor, its passkeys included, for someone who has lost it, and ends
- * all of its sessions.
- * From then on the password alone lets in. For operators only, because an account may belong to
- * several organizations.
+ * all of its sessions and page keys. From then on the password alone lets in. For operators only,
+ * because an account may belong to several organizations. `notInForce`: no limiter could be told of
+ * a page key.
  */
 export const resetTwoFactor = (deps: ControlDeps, actor: Actor, input: AccountInput) =>
   reset(deps, actor, input, {
@@ -29,8 +30,9 @@ export const resetTwoFactor = (deps: ControlDeps, actor: Actor, input: AccountIn
   });
 
 /**
- * Removes an account's identity at the provider, and ends all of its sessions. The next identity
- * that comes with the account's e-mail takes its place. For operators only, as above.
+ * Removes an account's identity at the provider, and ends all of its sessions and page keys. The
+ * next identity that comes with the account's e-mail takes its place. For operators only, and
+ * `notInForce`, as above.
  */
 export const resetIdentity = (deps: ControlDeps, actor: Actor, input: AccountInput) =>
   reset(deps, actor, input, {
@@ -57,12 +59,14 @@ async function reset(
   const parsed = parseInput(accountInput, input);
   if (!parsed.ok) return parsed;
   const { email } = parsed.value;
-  return deps.db.$transaction(async (tx): Promise<Result<NamedAccount>> => {
-    const userId = await lockUser(tx, email);
+  const done = await deps.db.$transaction(async (tx): Promise<Result<SignedOut>> => {
+    const userId = await lockAccountOf(tx, email);
     if (userId === undefined) return refuse('not_found', `There is no account for ${email}.`, 'email');
     const { count } = await remove(tx, userId);
     if (count === 0) return refuse('conflict', `${email} ${missing}.`, 'email');
-    await signOutEverywhere(tx, actor, deps.now(), { userId, email }, action);
-    return ok({ userId, email });
+    return ok(await signOutEverywhere(tx, actor, deps.now(), { userId, email }, action));
   });
+  if (!done.ok) return done;
+  const { account, pageKeys } = done.value;
+  return endRevokedPages(deps, actor, pageKeys, ok(account));
 }

@@ -1,6 +1,7 @@
 import type { Actor } from '../access/access.ts';
 import { type AuditAction, auditInEach } from '../access/audit.ts';
 import type { Tx } from '../deps.ts';
+import { type RevokedPageKey, revokePageKeys } from '../keys/revoke-pages.ts';
 
 export interface NamedAccount {
   readonly userId: string;
@@ -12,21 +13,34 @@ export async function endSteps(tx: Tx, userId: string): Promise<void> {
   await tx.$executeRaw`DELETE FROM verification WHERE strpos(value, ${userId}) > 0`;
 }
 
+/** An account that was changed, and its page keys, for `endRevokedPages`. */
+export interface SignedOut {
+  readonly account: NamedAccount;
+  readonly pageKeys: readonly RevokedPageKey[];
+}
+
 /**
- * Ends all sessions of an account that was changed, and those that have begun. The change is in the
- * trail of each of its organizations.
+ * Ends all sessions of an account that was changed, and those that have begun, and revokes its page
+ * keys. The account is locked. The change is in the trail of each of its organizations.
  */
 export async function signOutEverywhere(
   tx: Tx,
   actor: Actor,
   atMs: number,
-  { userId, email }: NamedAccount,
+  account: NamedAccount,
   action: AuditAction,
-): Promise<void> {
+): Promise<SignedOut> {
+  const { userId, email } = account;
   await tx.session.deleteMany({ where: { userId } });
   await endSteps(tx, userId);
-  const members = await tx.member.findMany({ where: { userId }, select: { orgId: true } });
+  const pageKeys = await revokePageKeys(tx, actor, atMs, { userIds: [userId] });
+  const members = await tx.member.findMany({
+    where: { userId },
+    select: { orgId: true },
+    orderBy: { orgId: 'asc' },
+  });
   const event = { action, target: userId, details: { email } };
   const orgIds = members.map(({ orgId }) => orgId);
   await auditInEach(tx, actor, atMs, orgIds, event);
+  return { account, pageKeys };
 }

@@ -76,6 +76,29 @@ describe('an organization that requires two-factor', () => {
     expect((await fixture.control.listKeys(member, { org })).ok).toBe(true);
   });
 
+  it.each(['owner', 'member', 'viewer'] as const)(
+    'lets a %s without a second factor leave, and nothing else',
+    async (role) => {
+      const org = await fixture.org(`Left by one ${role}`);
+      await fixture.user(org, 'owner');
+      const leaving = await withPassword(org, role);
+      value(await fixture.control.requireTwoFactor(OPERATOR, { org, required: true }));
+      const { email } = leaving;
+      const removed = await fixture.control.removeMember(leaving, { org, email });
+      expect(refusal(removed).code).toBe('forbidden');
+      expect(value(await fixture.control.leaveOrg(leaving, { org })).email).toBe(email);
+      expect(await memberships(leaving)).toEqual([]);
+    },
+  );
+
+  it('keeps its only owner, who has no second factor', async () => {
+    const org = await fixture.org('Only owner');
+    const owner = await withPassword(org, 'owner');
+    value(await fixture.control.requireTwoFactor(OPERATOR, { org, required: true }));
+    expect(refusal(await fixture.control.leaveOrg(owner, { org })).code).toBe('conflict');
+    expect(await memberships(owner)).toMatchObject([{ slug: org, role: 'owner' }]);
+  });
+
   it('is open to members who have a password where passwords let nobody in', async () => {
     const org = await fixture.org('Provider only');
     const member = await withPassword(org, 'member');

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
-import { lacksSecondFactor } from '../access/second-factor.ts';
-import type { ControlDeps } from '../deps.ts';
+import { isPasswordEnough, lacksSecondFactor, SECOND_FACTOR } from '../access/second-factor.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField } from '../fields.ts';
+import { endRevokedPages, type RevokedPageKey, revokePageKeys } from '../keys/revoke-pages.ts';
+import { lockMembers } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 
 const input = z.object({
@@ -13,8 +15,9 @@ const input = z.object({
 export type RequireTwoFactorInput = z.input<typeof input>;
 
 /**
- * Decides whether an organization is closed to members whom a password alone lets in. API keys are
- * not affected. Owners need a second factor themselves before they ask it of others.
+ * Decides whether an organization is closed to members whom a password alone lets in, and ends their
+ * page keys. Other API keys are not affected. Owners need a second factor themselves before they ask
+ * it of others. `notInForce`: no limiter could be told of a page key.
  */
 export async function requireTwoFactor(
   deps: ControlDeps,
@@ -29,13 +32,30 @@ export async function requireTwoFactor(
   if (required && actor.kind === 'user' && (await lacksSecondFactor(deps, actor.userId)))
     return refuse('conflict', 'Set up two-factor for your own account first.');
   const { id } = org.value;
-  return deps.db.$transaction(async (tx): Promise<Result<{ required: boolean }>> => {
+  const pageKeys = await deps.db.$transaction(async (tx) => {
+    await lockMembers(tx, id);
     const { count } = await tx.org.updateMany({
       where: { id, requiresTwoFactor: !required },
       data: { requiresTwoFactor: required },
     });
     const event = { orgId: id, action: 'org.requireTwoFactor', target: id, details: { required } } as const;
     if (count > 0) await audit(tx, actor, deps.now(), [event]);
-    return ok({ required });
+    return required ? revokeKeysOfShutOut(deps, tx, actor, id) : [];
   });
+  return endRevokedPages(deps, actor, pageKeys, ok({ required }));
+}
+
+/** Revokes the page keys of members to whom the organization is closed. Its members are locked. */
+async function revokeKeysOfShutOut(
+  deps: ControlDeps,
+  tx: Tx,
+  actor: Actor,
+  orgId: string,
+): Promise<RevokedPageKey[]> {
+  const users = await tx.user.findMany({
+    where: { pageKeys: { some: { orgId } } },
+    select: { id: true, ...SECOND_FACTOR },
+  });
+  const userIds = users.filter((user) => isPasswordEnough(deps, user)).map(({ id }) => id);
+  return revokePageKeys(tx, actor, deps.now(), { userIds, orgIds: [orgId] });
 }

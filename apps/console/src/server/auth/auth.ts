@@ -11,6 +11,7 @@ import { begunSignIn } from './begun-sign-in.ts';
 import { throwingFailures, withFailuresNoted } from './database-failures.ts';
 import { digest } from './digest.ts';
 import { identityProvider, providerHooks } from './identity-provider.ts';
+import type { EndPageKeys } from './page-keys.ts';
 import { passkeyPlugin } from './passkey-plugin.ts';
 import { acceptPrevious, versioned } from './previous-secret.ts';
 
@@ -26,6 +27,8 @@ export interface AuthOptions {
    * linked to it.
    */
   readonly recordAccount?: (event: AccountEvent) => Promise<void>;
+  /** Called when the identity provider's first sign-in has ended an account's sessions. */
+  readonly endPageKeys?: EndPageKeys;
 }
 
 const SESSIONS = {
@@ -44,7 +47,8 @@ const SECOND_STEP_S = 600;
  * create accounts. SignIn limits attempts before it calls this. Only the identity provider's routes
  * are reachable over HTTP.
  */
-export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount }: AuthOptions) {
+export function createAuth(options: AuthOptions) {
+  const { db, consoleUrl, secret, previousSecret, oidc, recordAccount } = options;
   const secure = consoleUrl.startsWith('https://');
   const auth = betterAuth({
     appName: 'Tidegate',
@@ -84,7 +88,7 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
       accountLinking: { enabled: true, requireLocalEmailVerified: false },
       updateAccountOnSignIn: false,
     },
-    databaseHooks: providerHooks(db, recordAccount),
+    databaseHooks: providerHooks(options),
     plugins: [
       ...(previousSecret ? [acceptPrevious(secret, previousSecret)] : []),
       // SecondFactor limits codes. This lock would hold in every browser.

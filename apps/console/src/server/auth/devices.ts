@@ -11,18 +11,30 @@ const PURPOSES: Record<Proof, string> = { password: 'device', 'second factor': '
 /** By what someone was known to be the account's owner. A passkey is a second factor, too. */
 export type Proof = 'password' | 'second factor';
 
+export interface Device {
+  readonly id: string;
+  /** The account that signed in. It may be deleted, and its e-mail may belong to another one now. */
+  readonly userId: string;
+}
+
+interface Owner {
+  readonly userId: string;
+  readonly email: string;
+}
+
 /** Browsers in which someone has signed in, known by a signed cookie for each e-mail. */
 export interface Devices {
   /**
-   * The id of the browser, if its cookies prove that this e-mail signed in there before. Otherwise
-   * null.
+   * The browser, if its cookies prove that an account with this e-mail signed in there before.
    *
    * @param least `second factor`: a password alone does not count
    */
-  idOf(headers: Headers, email: string, least?: Proof): string | null;
+  known(headers: Headers, email: string, least?: Proof): Device | null;
   /** The Set-Cookie header by which the browser is known from now on. */
-  remember(headers: Headers, email: string, by: Proof): string;
+  remember(headers: Headers, owner: Owner, by: Proof): string;
 }
+
+type Signed = readonly [userId: string, id: string, endS: string];
 
 export interface DevicesOptions {
   /** Signs the cookies. */
@@ -40,24 +52,25 @@ export function createDevices({ secret, previousSecret, consoleUrl, now }: Devic
     `${secure ? '__Secure-' : ''}tidegate.device.${digest(email).slice(0, NAME_CHARACTERS)}`;
   const secrets = previousSecret ? [secret, previousSecret] : [secret];
   // The purpose is signed as well: the secret also signs other cookies.
-  const sign = (by: Proof, email: string, id: string, endS: string, key = secret) =>
+  const sign = (by: Proof, email: string, [userId, id, endS]: Signed, key = secret) =>
     createHmac('sha256', key)
-      .update(`${PURPOSES[by]} ${digest(email)} ${id} ${endS}`)
+      .update(`${PURPOSES[by]} ${digest(email)} ${userId} ${id} ${endS}`)
       .digest('base64url');
-  const idOf = (headers: Headers, email: string, least: Proof = 'password') => {
-    const [id = '', endS = '', signature = ''] = cookieOf(headers, nameOf(email)).split('.');
+  const known = (headers: Headers, email: string, least: Proof = 'password'): Device | null => {
+    const [userId = '', id = '', endS = '', signature = ''] = cookieOf(headers, nameOf(email)).split('.');
     const proofs: readonly Proof[] = least === 'password' ? ['password', 'second factor'] : [least];
     const isOwn = proofs.some((by) =>
-      secrets.some((key) => isEqual(signature, sign(by, email, id, endS, key))),
+      secrets.some((key) => isEqual(signature, sign(by, email, [userId, id, endS], key))),
     );
-    return isOwn && Number(endS) * 1_000 > now() ? id : null;
+    return isOwn && Number(endS) * 1_000 > now() ? { id, userId } : null;
   };
   return {
-    idOf,
-    remember(headers, email, by) {
-      const id = idOf(headers, email) ?? randomBase62(ID_CHARACTERS);
+    known,
+    remember(headers, { userId, email }, by) {
+      const before = known(headers, email);
+      const id = before?.userId === userId ? before.id : randomBase62(ID_CHARACTERS);
       const endS = String(Math.floor(now() / 1_000) + LASTS_S);
-      const value = [id, endS, sign(by, email, id, endS)].join('.');
+      const value = [userId, id, endS, sign(by, email, [userId, id, endS])].join('.');
       const attributes = `Max-Age=${LASTS_S}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
       return `${nameOf(email)}=${value}; ${attributes}`;
     },

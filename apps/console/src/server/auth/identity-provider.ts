@@ -2,10 +2,12 @@ import { type AccountEvent, CREDENTIAL, endSteps } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import type { BetterAuthOptions } from 'better-auth';
 import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/generic-oauth';
+import { LRUCache } from 'lru-cache';
 import type { Oidc } from '../../config.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { noteClaim } from './audited-provider.ts';
 import { noted } from './database-failures.ts';
+import type { EndPageKeys } from './page-keys.ts';
 
 const OIDC_PROVIDER_ID = 'oidc';
 /** The routes of better-auth to which the provider sends browsers back. */
@@ -13,30 +15,36 @@ const PROVIDER_CALLBACK = /^\/(oauth2\/)?callback\//;
 
 type Hooks = NonNullable<BetterAuthOptions['databaseHooks']>;
 
+interface ProviderOptions {
+  readonly db: Db;
+  readonly recordAccount?: ((event: AccountEvent) => Promise<void>) | undefined;
+  readonly endPageKeys?: EndPageKeys | undefined;
+}
+
 /** What becomes of an account and a session that better-auth creates for the provider's user. */
-export const providerHooks = (db: Db, recordAccount?: (event: AccountEvent) => Promise<void>): Hooks => ({
-  account: linkHooks(db, recordAccount),
+export const providerHooks = (options: ProviderOptions): Hooks => ({
+  account: linkHooks(options),
   session: {
     create: {
       after: async ({ userId }, context) => {
         if (!PROVIDER_CALLBACK.test(context?.path ?? '')) return;
         const address = context?.headers?.get(CLIENT_ADDRESS_HEADER) ?? undefined;
         const details = { with: 'identity provider' };
-        await recordAccount?.({ action: 'account.signIn', account: { userId }, address, details });
+        await options.recordAccount?.({ action: 'account.signIn', account: { userId }, address, details });
       },
     },
   },
 });
 
-function linkHooks(
-  db: Db,
-  recordAccount?: (event: AccountEvent) => Promise<void>,
-): NonNullable<Hooks['account']> {
+/** How many accounts may wait to be linked. Each waits while its linking fails. */
+const MAX_UNLINKED = 1_000;
+
+function linkHooks({ db, recordAccount, endPageKeys }: ProviderOptions): NonNullable<Hooks['account']> {
   /**
    * What was removed from accounts that are being linked. If that fails, or another sign-in links
    * the account first, the event of the one that succeeds tells it.
    */
-  const removedFrom = new Map<string, ReadonlySet<string>>();
+  const removedFrom = new LRUCache<string, ReadonlySet<string>>({ max: MAX_UNLINKED });
   return {
     create: {
       before: async (account) => {
@@ -44,6 +52,7 @@ function linkHooks(
         if (providerId === OIDC_PROVIDER_ID) {
           // Before, so that an account which could not be cleared is not linked either.
           const removed = await noted(() => takeOver(db, userId));
+          await noted(async () => endPageKeys?.(userId));
           if (removed.length > 0)
             removedFrom.set(userId, new Set([...(removedFrom.get(userId) ?? []), ...removed]));
         }

@@ -31,11 +31,14 @@ let db: Db;
 let provider: IdentityProvider;
 let auth: Auth;
 const recorded: AccountEvent[] = [];
+/** Whose page keys were ended. */
+const pagesEnded: string[] = [];
 
 const authWith = (issuer: string, only = false): Auth => {
   const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example', only };
   const recordAccount = async (event: AccountEvent) => void recorded.push(event);
-  return createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc, recordAccount });
+  const endPageKeys = async (userId: string) => void pagesEnded.push(userId);
+  return createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc, recordAccount, endPageKeys });
 };
 
 beforeAll(async () => {
@@ -102,10 +105,11 @@ const linked = (userId: string, ...removed: string[]) => ({
 });
 
 describe('sign-in through an identity provider', () => {
-  it('opens a session for the account with the verified e-mail, and removes a password and passkeys set before', async () => {
+  it('opens a session for the account with the verified e-mail, and the first time removes a password and passkeys set before, and ends page keys', async () => {
     const id = await account('ada@example.com');
     await passkeyOf(id);
     provider.person = { sub: 'sub-1', email: 'ada@example.com', email_verified: true, name: 'Ada' };
+    pagesEnded.length = 0;
     const back = await signInThere();
     expect(back.headers.get('location')).toBe(`${SITE}/`);
     const session = await auth.api.getSession({ headers: new Headers({ cookie: cookiesOf(back) }) });
@@ -114,6 +118,9 @@ describe('sign-in through an identity provider', () => {
       { providerId: 'oidc' },
     ]);
     expect(await db.passkey.count()).toBe(0);
+    expect(pagesEnded).toEqual([id]);
+    await signInThere();
+    expect(pagesEnded).toEqual([id]);
   });
 
   it('removes the second factor of whoever set the password, and ends their second step', async () => {

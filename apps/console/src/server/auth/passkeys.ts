@@ -151,7 +151,10 @@ async function signIn(
   if (!response.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
   const { user } = (await response.json()) as { user: { id: string; email: string } };
   const cookies = new Headers(response.headers);
-  cookies.append('set-cookie', devices.remember(headers, user.email, 'second factor'));
+  cookies.append(
+    'set-cookie',
+    devices.remember(headers, { userId: user.id, email: user.email }, 'second factor'),
+  );
   return { outcome: 'signed in', headers: cookies, userId: user.id };
 }
 

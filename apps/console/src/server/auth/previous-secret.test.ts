@@ -81,15 +81,16 @@ it('a browser that signed in under the previous secret stays known, and is known
   const devicesWith = (secret: string, previousSecret?: string) =>
     createDevices({ secret, previousSecret, consoleUrl, now: Date.now });
   const browserWith = (made: string) => new Headers({ cookie: made.split(';')[0] ?? '' });
-  const old = browserWith(devices.remember(new Headers(), email, 'password'));
-  const id = devices.idOf(old, email);
-  expect(id).toMatch(/^\w{20}$/);
+  const owner = { userId: newUserId(), email };
+  const old = browserWith(devices.remember(new Headers(), owner, 'password'));
+  const device = devices.known(old, email);
+  expect(device?.id).toMatch(/^\w{20}$/);
   const both = devicesWith(NEW, OLD);
-  expect(both.idOf(old, email)).toBe(id);
-  expect(both.idOf(old, 'bob@example.com')).toBeNull();
-  expect(devicesWith(NEW).idOf(browserWith(both.remember(old, email, 'password')), email)).toBe(id);
+  expect(both.known(old, email)).toEqual(device);
+  expect(both.known(old, 'bob@example.com')).toBeNull();
+  expect(devicesWith(NEW).known(browserWith(both.remember(old, owner, 'password')), email)).toEqual(device);
   for (const without of [devicesWith(NEW), devicesWith(NEW, OTHER)])
-    expect(without.idOf(old, email)).toBeNull();
+    expect(without.known(old, email)).toBeNull();
 });
 
 it('what the auth library encrypted under the previous secret still opens, and new values need only the new one', async () => {

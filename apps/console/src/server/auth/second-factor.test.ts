@@ -41,9 +41,9 @@ afterAll(async () => {
   await postgres.drop();
 });
 
-async function account(): Promise<string> {
+async function account(ofEmail?: string): Promise<string> {
   const id = newUserId();
-  const email = `${id.toLowerCase()}@example.com`;
+  const email = ofEmail ?? `${id.toLowerCase()}@example.com`;
   await db.user.create({ data: { id, email, name: 'Ada' } });
   const password = await HASH;
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id, password };
@@ -87,8 +87,8 @@ async function lock(email: string, uri: string, browser?: Headers): Promise<numb
 }
 
 /** An account that uses an authenticator app, and a session of it. */
-async function withApp() {
-  const email = await account();
+async function withApp(ofEmail?: string) {
+  const email = await account(ofEmail);
   const { headers } = await password(email);
   const begun = await factor.begin({ password: PASSWORD, headers });
   if (begun.outcome !== 'begun') throw new Error(begun.outcome);
@@ -240,6 +240,14 @@ describe('an authenticator app', () => {
     expect(await lock(email, begun.uri, before)).toBe(0);
   });
 
+  it('has no further codes for browsers of an account that was deleted, and made anew with its e-mail', async () => {
+    const { email, headers } = await withApp();
+    await db.user.delete({ where: { email } });
+    const { uri } = await withApp(email);
+    await lock(email, uri);
+    expect(await lock(email, uri, withoutSession(headers))).toBe(0);
+  });
+
   it('survives the replacement of the secret that encrypts it, once a console has started with both', async () => {
     const { email, uri } = await withApp();
     const next = 'y'.repeat(32);
@@ -281,7 +289,7 @@ describe('an authenticator app', () => {
   it('is no longer asked for in a sign-in that began before passwords were turned off', async () => {
     const { email, uri } = await withApp();
     const { headers } = await password(email);
-    await endPasswordSessions(db);
+    await endPasswordSessions(db, async () => {});
     expect(await factor.complete({ code: totp(uri), headers })).toMatchObject({ outcome: 'over' });
   });
 

@@ -171,7 +171,7 @@ async function complete(options: SecondFactorOptions, { code, headers }: WithCod
   const begun = step && (await db.user.findUnique({ where: { id: step.userId }, select: { email: true } }));
   if (!step || !begun) return { outcome: 'over' };
   const { userId } = step;
-  const key = codesKey(options, headers, begun.email);
+  const key = codesKey(options, headers, { id: userId, email: begun.email });
   if ((await take(db, now(), key, CODES)) > 0) {
     const first = await isFirst(options, 'locked', step.id, STEP_REMEMBERED_MS);
     return { outcome: 'locked', isFirst: first, userId, by };
@@ -181,7 +181,7 @@ async function complete(options: SecondFactorOptions, { code, headers }: WithCod
   if (response.ok) {
     const { token, user } = (await response.json()) as VerifiedStep;
     if (await isFirst(options, 'code', `${user.id} ${given}`, CODE_REMEMBERED_MS)) {
-      await renew(db, codesKey(options, headers, user.email));
+      await renew(db, codesKey(options, headers, user));
       return {
         outcome: 'signed in',
         headers: known(options, response, headers, user),
@@ -198,9 +198,13 @@ async function complete(options: SecondFactorOptions, { code, headers }: WithCod
   return { outcome: 'over' };
 }
 
-function codesKey({ devices }: SecondFactorOptions, headers: Headers, email: string): string {
-  const device = devices.idOf(headers, email, 'second factor');
-  return `codes:${digest(email)}${device === null ? '' : ` device:${device}`}`;
+function codesKey(
+  { devices }: SecondFactorOptions,
+  headers: Headers,
+  { id, email }: VerifiedStep['user'],
+): string {
+  const device = devices.known(headers, email, 'second factor');
+  return `codes:${digest(email)}${device?.userId === id ? ` device:${device.id}` : ''}`;
 }
 
 /** The answer's headers, by which the browser is also known from now on. */
@@ -208,10 +212,10 @@ function known(
   { devices }: SecondFactorOptions,
   response: Response,
   headers: Headers,
-  { email }: VerifiedStep['user'],
+  { id: userId, email }: VerifiedStep['user'],
 ): Headers {
   const all = new Headers(response.headers);
-  all.append('set-cookie', devices.remember(headers, email, 'second factor'));
+  all.append('set-cookie', devices.remember(headers, { userId, email }, 'second factor'));
   return all;
 }
 

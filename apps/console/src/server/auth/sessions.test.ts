@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { newUserId, randomBase62 } from '@tidegate/contracts';
+import { newOrgId, newPageKeyId, newUserId, randomBase62 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
-import { createSessions, isUse, type UserSessions } from './sessions.ts';
+import { createSessions, endPasswordSessions, isUse, type UserSessions } from './sessions.ts';
 
 const PASSWORD = 'a-long-enough-password';
 const HASH = hashPassword(PASSWORD);
@@ -94,6 +94,29 @@ describe('a session', () => {
     expect(await sessions.end(eve.userId, session?.id ?? '')).toBe(false);
     expect(await sessions.current(headers, true)).not.toBeNull();
   });
+});
+
+/** The key of a page that the user has open. */
+async function pageKey(userId: string): Promise<void> {
+  const { id: planId } = await db.plan.findFirstOrThrow();
+  const id = newOrgId();
+  await db.org.create({ data: { id, slug: id.toLowerCase(), name: 'Acme', planId } });
+  const limits = { allModels: true, requestsPerMinute: 1, requestsAtOnce: 1 };
+  const value = { prefix: 'ti_x', hash: Buffer.alloc(32, id) };
+  await db.apiKey.create({
+    data: { id: newPageKeyId(), orgId: id, name: 'Try it', ...value, pageUserId: userId, ...limits },
+  });
+}
+
+it('passwords that are turned off end the sessions and page keys of whoever has one, and of nobody else', async () => {
+  const [ada, bob, eve] = [await account(), await account(), await account()];
+  await db.account.updateMany({ where: { userId: eve.userId }, data: { providerId: 'oidc' } });
+  for (const { userId } of [ada, eve]) await pageKey(userId);
+  const headers = await browser(bob.email, 'laptop');
+  const ended: string[] = [];
+  await endPasswordSessions(db, async (userId) => void ended.push(userId));
+  expect(ended).toEqual([ada.userId]);
+  expect(await sessions.current(headers, true)).toBeNull();
 });
 
 describe('a request', () => {

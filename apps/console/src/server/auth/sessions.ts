@@ -1,6 +1,7 @@
 import { CREDENTIAL } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import type { Auth } from './auth.ts';
+import type { EndPageKeys } from './page-keys.ts';
 
 /** What an id can look like. Postgres refuses to look for some other texts. */
 const ID = /^\w{1,64}$/;
@@ -83,9 +84,9 @@ export function createSessions({ db, auth, idleTimeoutMs, now }: SessionsOptions
 /**
  * Ends what a password may have begun before passwords were turned off: sessions, and sign-ins that
  * wait for their second step. Nothing tells which sessions a password did not begin, so everyone
- * who has one signs in anew.
+ * who has one signs in anew. Their page keys end, too.
  */
-export async function endPasswordSessions(db: Db): Promise<void> {
+export async function endPasswordSessions(db: Db, endPageKeys: EndPageKeys): Promise<void> {
   const accounts = { some: { providerId: CREDENTIAL } };
   await db.$transaction([
     db.$executeRaw`
@@ -93,6 +94,11 @@ export async function endPasswordSessions(db: Db): Promise<void> {
       WHERE value IN (SELECT user_id FROM account WHERE provider_id = ${CREDENTIAL})`,
     db.session.deleteMany({ where: { user: { accounts } } }),
   ]);
+  const users = await db.user.findMany({
+    where: { accounts, pageKeys: { some: {} } },
+    select: { id: true },
+  });
+  for (const { id } of users) await endPageKeys(id);
 }
 
 /**

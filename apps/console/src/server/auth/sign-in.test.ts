@@ -38,9 +38,9 @@ afterAll(async () => {
 });
 beforeEach(() => clock.set(Date.now()));
 
-async function account(): Promise<string> {
+async function account(ofEmail?: string): Promise<string> {
   const id = newUserId();
-  const email = `${id.toLowerCase()}@example.com`;
+  const email = ofEmail ?? `${id.toLowerCase()}@example.com`;
   await db.user.create({ data: { id, email, name: 'Ada' } });
   const password = await HASH;
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id, password };
@@ -149,20 +149,42 @@ describe('sign-in with a password', () => {
     const browser = await browserOf(email, '10.5.0.1');
     const [name = '', value = ''] =
       /(\S*device\S*?)=(\S+)/.exec(String(browser.get('cookie')))?.slice(1) ?? [];
-    const known = (cookie: string, of = email) => devices.idOf(new Headers({ cookie }), of);
-    expect(known(`a=b; ${name}=${value}; c=d`)).toMatch(/^\w{20}$/);
-    const nameOfOther = devices.remember(new Headers(), other, 'password').split('=')[0];
+    const known = (cookie: string, of = email) => devices.known(new Headers({ cookie }), of);
+    const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
+    const id = expect.stringMatching(/^\w{20}$/);
+    expect(known(`a=b; ${name}=${value}; c=d`)).toEqual({ id, userId });
+    const nameOfOther = devices.remember(new Headers(), { userId, email: other }, 'password').split('=')[0];
     expect(known(`${nameOfOther}=${value}`, other)).toBeNull();
-    for (const bad of [value.replace(/^./, '-'), value.replace(/\.\d/, '.9'), value.slice(0, -1), '..', ''])
+    const account2 = value.replace(userId, newUserId());
+    for (const bad of [account2, value.replace(/^./, '-'), value.replace(/\.\d/, '.9'), value.slice(0, -1)])
       expect(known(`${name}=${bad}`)).toBeNull();
+    for (const bad of ['...', '..', '']) expect(known(`${name}=${bad}`)).toBeNull();
     const elsewhere = createDevices({
       secret: 'y'.repeat(32),
       consoleUrl: 'https://console.example',
       now: clock.now,
     });
-    expect(elsewhere.idOf(browser, email)).toBeNull();
+    expect(elsewhere.known(browser, email)).toBeNull();
     clock.advance(181 * 86_400_000);
-    expect(devices.idOf(browser, email)).toBeNull();
+    expect(devices.known(browser, email)).toBeNull();
+  });
+
+  it('is limited as ever for a browser of an account that was deleted, and made anew with its e-mail', async () => {
+    const email = await account();
+    const browser = await browserOf(email, '10.7.0.1');
+    const { id } = await db.user.findUniqueOrThrow({ where: { email } });
+    await db.user.delete({ where: { email } });
+    await account(email);
+    await Promise.all(Array.from({ length: 300 }, (_, i) => guard(`10.7.1.${i}`, email)));
+    expect((await attempt(email, PASSWORD, '10.7.2.1', browser)).outcome).toBe('too many');
+    clock.advance(15 * 60_000);
+    const again = await attempt(email, PASSWORD, '10.7.2.1', browser);
+    if (again.outcome !== 'signed in') throw new Error(again.outcome);
+    const cookie = again.headers.getSetCookie().find((each) => each.includes('device')) ?? '';
+    const now = devices.known(new Headers({ cookie: cookie.split(';')[0] ?? '' }), email);
+    const before = devices.known(browser, email);
+    expect(before?.userId).toBe(id);
+    expect([now?.userId === id, now?.id === before?.id]).toEqual([false, false]);
   });
 
   it('is counted for IPv6 by the /48 as well: 100 attempts a minute, 30 in 15 minutes for one e-mail', async () => {

@@ -92,8 +92,15 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
     }
     return null;
   };
-  const guard: SignIn['guard'] = (address, email, headers) =>
-    takeAll(allowancesOf(address, email, devices.idOf(headers, email)));
+  const deviceIdOf = async (headers: Headers, email: string): Promise<string | null> => {
+    const device = devices.known(headers, email);
+    if (!device) return null;
+    // An account that was deleted, and made anew with its e-mail, is another one.
+    const account = await db.user.findUnique({ where: { id: device.userId }, select: { id: true } });
+    return account ? device.id : null;
+  };
+  const guard: SignIn['guard'] = async (address, email, headers) =>
+    takeAll(allowancesOf(address, email, await deviceIdOf(headers, email)));
   return {
     guard,
     guardAddress: (address) => takeAll(allowancesOfAddress(address)),
@@ -109,10 +116,10 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
         await wait(WRONG_MS - (performance.now() - begunMs));
         return { outcome: 'wrong' };
       }
-      const { twoFactorRedirect = false } = (await response.json()) as { twoFactorRedirect?: boolean };
-      if (twoFactorRedirect) return { outcome: 'second step', headers: response.headers };
+      const { user } = (await response.json()) as { user?: { readonly id: string } };
+      if (!user) return { outcome: 'second step', headers: response.headers };
       const cookies = new Headers(response.headers);
-      cookies.append('set-cookie', devices.remember(headers, email, 'password'));
+      cookies.append('set-cookie', devices.remember(headers, { userId: user.id, email }, 'password'));
       return { outcome: 'signed in', headers: cookies };
     },
   };

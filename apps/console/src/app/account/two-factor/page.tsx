@@ -28,7 +28,10 @@ export default async function TwoFactor({
   const isOver = app === undefined ? user.twoFactor : hasApp;
   if (isOver || !hasPassword) redirect(wanted);
   const memberships = await membershipsOf(user);
-  const org = memberships.find(({ slug }) => wanted.startsWith(`/o/${slug}/`));
+  const [, area, named] = wanted.split(/[/?]/);
+  const org = memberships.find(
+    ({ slug, lacksTwoFactor }) => area === 'o' && slug === named && lacksTwoFactor,
+  );
   return (
     <Shell
       org={null}
@@ -37,7 +40,7 @@ export default async function TwoFactor({
     >
       <SetUpTwoFactor
         email={user.actor.email}
-        requiredBy={org?.requiresTwoFactor ? org.name : null}
+        requiredBy={org ? { slug: org.slug, name: org.name } : null}
         passkeys={passkeys !== null}
         adding={user.twoFactor}
       />
