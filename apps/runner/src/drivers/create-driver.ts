@@ -9,7 +9,7 @@ import { type DriversOptions, Makers, type OnReport } from './makers.ts';
 import { knownModels, stateDirOf } from './process/state-file.ts';
 import { parseSettings } from './settings.ts';
 import { UnusableDriver } from './unusable-driver.ts';
-import type { UpstreamAccess } from './upstream-access.ts';
+import { accessOf, type UpstreamAccess } from './upstream-access.ts';
 
 export interface Drivers {
   create(spec: ModelSpec, report: OnReport): Driver;
@@ -34,20 +34,21 @@ export function createDrivers(options: DriversOptions): Drivers {
   let prepared = false;
   return {
     create: (spec, report) => {
-      const { modelId, orgId, name, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey } = spec;
+      const { modelId, orgId, name, mode, driver } = spec;
       const log = logger.child({ modelId, orgId, model: name });
-      const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
+      const access = accessOf(spec);
+      const alwaysOn = mode === 'always_on';
       if (driver.driver === 'process') {
         if (!prepared) prepare(modelUser, logger);
         prepared = true;
-        return makers.process(modelId, driver.settings, access, report);
+        return makers.process(modelId, driver.settings, access, alwaysOn, report);
       }
       if (driver.driver === 'external') return makers.external(log, driver.settings, access, report);
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
       const problem = ruledOut(kubernetes, driver.settings);
       if (!kubernetes || problem) return new UnusableDriver(problem, report);
       const own = { ...kubernetes, logger: log };
-      return makers.kubernetes(own, driver.settings, access, mode === 'always_on', report);
+      return makers.kubernetes(own, driver.settings, access, alwaysOn, report);
     },
     endWorkload: async (stored) => {
       const left = parseSettings('kubernetes', stored);
@@ -61,8 +62,8 @@ export function createDrivers(options: DriversOptions): Drivers {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
       await Promise.all(
         strays.map(async (modelId) => {
-          const settings = { command: 'true', healthPath: '/', startTimeoutS: 1 };
-          const driver = makers.process(modelId, settings, NO_ACCESS, () => {});
+          const settings = { command: 'true', startTimeoutS: 1 };
+          const driver = makers.process(modelId, settings, NO_ACCESS, false, () => {});
           await driver.halt();
           await driver.forget();
         }),

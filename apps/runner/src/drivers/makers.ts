@@ -54,7 +54,13 @@ export class Makers {
     this.#answers = new SharedAnswers(options.timings.probeMs * FRESH);
   }
 
-  process(modelId: string, settings: ProcessSettings, access: UpstreamAccess, report: OnReport): Driver {
+  process(
+    modelId: string,
+    settings: ProcessSettings,
+    access: UpstreamAccess,
+    alwaysOn: boolean,
+    report: OnReport,
+  ): Driver {
     const { modelHost: host, keepOutput, modelUser, nowMs } = this.#options;
     const { user, env } = modelUser;
     return new ProcessDriver({
@@ -68,6 +74,7 @@ export class Makers {
       keepOutput,
       env,
       user,
+      alwaysOn,
       nowMs,
       report,
     });
