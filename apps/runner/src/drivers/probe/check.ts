@@ -1,12 +1,14 @@
 import { withDeadline } from '@tidegate/runtime';
 import { type DescribedServer, describeServer } from '@tidegate/upstream';
 import type { UpstreamAccess } from '../upstream-access.ts';
-import { inspect } from './inspect.ts';
+import { probe } from './probe.ts';
 import { describeProblems } from './problems.ts';
 
 export interface CheckedServer extends UpstreamAccess {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
+  /** Empty: none. */
+  readonly healthPath: string;
   readonly timeoutMs: number;
 }
 
@@ -22,7 +24,7 @@ export interface ServerCheck {
  * the server serves. Never rejects.
  */
 export async function checkServer(server: CheckedServer, signal: AbortSignal): Promise<ServerCheck> {
-  const problem = await inspect({ ...server, own: false }, signal);
+  const problem = await probe({ ...server, own: false }, server.healthPath || undefined, signal);
   if (problem?.kind === 'no_answer' || signal.aborted)
     return { problem: problem ? describeProblems([problem]) : 'The check was ended.', described: undefined };
   const origin = server.baseUrl.replace(/\/v1$/, '');

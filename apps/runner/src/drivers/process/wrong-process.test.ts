@@ -4,6 +4,7 @@ import type { Prisma } from '@tidegate/db';
 import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
 import type { TestRunner } from '../../testing/client.ts';
 import { Harness, type PublishedProcess } from '../../testing/harness.ts';
+import { FAST } from '../../testing/timings.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -24,6 +25,8 @@ const pidsOf = (model: PublishedProcess) => model.starts().map(({ pid }) => pid)
 const settingsOf = async ({ modelId }: PublishedProcess) =>
   (await harness.db.model.findUniqueOrThrow({ where: { id: modelId } })).settings as Prisma.InputJsonObject;
 
+/** Nothing is found out just because time passes. */
+const UNHURRIED = { ...FAST, drivers: { ...FAST.drivers, probeMs: 3_600_000 } };
 const REFUSED = 'The server refused the upstream key (401).';
 
 describe('a process whose health path answers', () => {
@@ -53,7 +56,7 @@ describe('a process whose health path answers', () => {
     async (_what, how, wrong, reason) => {
       const right = { upstreamKey: sealed('sk-up'), upstreamModel: 'tide' };
       const model = await harness.publishProcess(how, right);
-      const runner = await harness.start();
+      const runner = await harness.start({ timings: UNHURRIED });
       const watcher = runner.watch('gw_1');
       await runner.wake(model.modelId);
       await change(runner, model, wrong());
@@ -72,7 +75,7 @@ describe('a process whose health path answers', () => {
     await first.runner?.close();
     const data = { upstreamKey: sealed('sk-no'), mode: 'always_on' } as const;
     await harness.db.model.update({ where: { id: model.modelId }, data });
-    const watcher = (await harness.start()).watch('gw_1');
+    const watcher = (await harness.start({ timings: UNHURRIED })).watch('gw_1');
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_FAILED');
     expect(watcher.models.get(model.modelId)?.reason).toBe(REFUSED);
     expect(pidsOf(model).map(isPidAlive)).toEqual([true]);
