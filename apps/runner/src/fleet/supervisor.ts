@@ -164,7 +164,7 @@ export class Supervisor {
     this.#driver.change(spec);
     this.#announce();
     if (this.condition !== 'failed') return;
-    // What made it fail may be fixed. A process that cannot be called is not worth keeping as it is.
+    // What made it fail may be fixed. A process that cannot be called need not stay as it is.
     const isOutdated = this.isProcess && !isDeepStrictEqual(before.driver, spec.driver);
     if (this.#driver.isLaunched ? isOutdated : spec.mode === 'always_on') this.dispatch({ type: 'start' });
   }

@@ -69,6 +69,12 @@ describe('a check of a server', () => {
       'There is nothing at the health path /up (404).',
     ],
     ['a health path, whatever is listed', { healthPath: '/gpu/version', name: 'moon' }, '/gpu/v1', ''],
+    [
+      'a wrong path beside a health path',
+      { healthPath: '/gpu/version' },
+      '/v1',
+      /^No chat completions API at .*: \/models answered 404\.$/,
+    ],
     ['a wrong path', {}, '/v1', /^No chat completions API at .*: \/models answered 404\.$/],
   ])('says what publishing would: %s', async (_what, more, path, problem) => {
     expect((await check(more, path)).problem).toEqual(
