@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import type { Logger } from '@tidegate/runtime';
-import type { ModelSpec } from '../catalog/spec.ts';
+import { accessOf, type ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
 import { isOpenToOwnUser } from '../isolation/own-memory.ts';
 import type { Driver } from './driver.ts';
@@ -9,7 +9,7 @@ import { type DriversOptions, Makers, type OnReport } from './makers.ts';
 import { knownModels, stateDirOf } from './process/state-file.ts';
 import { parseSettings } from './settings.ts';
 import { UnusableDriver } from './unusable-driver.ts';
-import { accessOf, type UpstreamAccess } from './upstream-access.ts';
+import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface Drivers {
   create(spec: ModelSpec, report: OnReport): Driver;

@@ -1,5 +1,3 @@
-import type { ModelSpec } from '../catalog/spec.ts';
-
 /** What gateways need, besides the address, to call a model's server. */
 export interface UpstreamAccess {
   /** The name to send. */
@@ -9,9 +7,3 @@ export interface UpstreamAccess {
   /** The bearer token. Empty: none. */
   readonly key: string;
 }
-
-export const accessOf = (spec: ModelSpec): UpstreamAccess => ({
-  name: spec.upstreamModel,
-  nameAssumed: spec.upstreamModelAssumed,
-  key: spec.upstreamKey,
-});

@@ -1,7 +1,6 @@
-import type { ModelSpec } from '../catalog/spec.ts';
+import { accessOf, type ModelSpec } from '../catalog/spec.ts';
 import type { DownReplica, Driver, DriverReport, LeftBehind, ReplicaAddress } from '../drivers/driver.ts';
 import { isSameServer } from '../drivers/settings.ts';
-import { accessOf } from '../drivers/upstream-access.ts';
 
 export type CreateDriver = (spec: ModelSpec, report: (report: DriverReport) => void) => Driver;
 
