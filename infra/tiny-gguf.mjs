@@ -23,7 +23,8 @@ const TOKEN = { normal: 1, unknown: 2, control: 3, byte: 6 };
 
 /** @typedef {{ type: 'uint32' | 'int32' | 'float32', value: number }} NumberValue */
 /** @typedef {{ type: 'string', value: string }} TextValue */
-/** @typedef {{ of: NumberValue['type'], values: number[] } | { of: 'string', values: string[] }} List */
+/** @typedef {{ of: NumberValue['type'], values: number[] }} Numbers */
+/** @typedef {Numbers | { of: 'string', values: string[] }} List */
 /** @typedef {NumberValue | TextValue | List} Value */
 /** @typedef {{ name: string, shape: number[] }} Tensor */
 
