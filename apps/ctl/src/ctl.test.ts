@@ -95,6 +95,7 @@ function serve(server: Server): Promise<string> {
     },
     stop: answer('stop', state('CONDITION_STOPPED')),
     inspect: answer('inspect', { problem: 'It refuses the upstream key (401).' }),
+    checkWorkload: answer('checkWorkload', { problem: 'There is no Service gpu/w.' }),
     // When it is told of a model for the second time, it answers that the model is not published.
     refresh: (call: Parameters<ReturnType<typeof answer>>[0], callback: sendUnaryData<object>) => {
       const again = asked.some(
@@ -407,6 +408,17 @@ describe('an installation from the beginning', () => {
     }
   });
 
+  it('publishes a workload whose check finds a fault only with --anyway', async () => {
+    const what = ['--name', 'w', '--kind', 'text', '--mode', 'wake_on_request', '--context', '1'];
+    const publish = (...more: string[]) =>
+      ctl(['model', 'publish', ...what, '--kubernetes', 'gpu/w', ...more]);
+    const { status, err } = await publish();
+    expect(status).toBe(1);
+    expect(err).toContain('There is no Service gpu/w. It can be published anyway.');
+    expect(await publish('--anyway')).toMatchObject({ status: 0, err: '' });
+    await json('model', 'delete', '--name', 'w');
+  });
+
   it('tests them before it changes the model, with a kept key that it does not open', async () => {
     const url = 'http://127.0.0.1:9/v1';
     const flags = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', url];
@@ -423,7 +435,10 @@ describe('an installation from the beginning', () => {
       .slice(before)
       .flatMap(({ method, request }) => (method === 'inspect' ? [request] : []));
     expect(inspected).toMatchObject([{ baseUrl: url, upstreamKey: '', upstreamKeyOf: id }]);
-    expect(await set('--health-path', '/up')).toMatchObject({ status: 0, err: '' });
+    expect(await set('--health-path', '/up')).toMatchObject({ status: 0, err: warning });
+    expect(asked.findLast(({ method }) => method === 'inspect')?.request).toMatchObject({
+      healthPath: '/up',
+    });
     expect(await set('--upstream-key', '')).toMatchObject({ status: 0, err: warning });
     await db.model.deleteMany({ where: { id } });
   });

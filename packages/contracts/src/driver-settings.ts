@@ -8,6 +8,9 @@ import { z } from 'zod';
 export const MAX_REPLICAS = 64;
 export const MAX_START_TIMEOUT_S = 86_400;
 
+/** Of a command that was given none. */
+export const DEFAULT_HEALTH_PATH = '/health';
+
 const healthPath = z.string().startsWith('/').max(1_024);
 const startTimeoutS = z.number().int().min(1).max(MAX_START_TIMEOUT_S).default(600);
 /** A name that Kubernetes takes for most things. */
@@ -23,8 +26,11 @@ export const driverSettings = {
   process: z.object({
     /** Runs in /bin/sh. `$PORT` and `${PORT}` are replaced by the port to listen on. */
     command: z.string().min(1).max(16_384),
-    /** Answers 2xx once the model is ready. */
-    healthPath: healthPath.default('/health'),
+    /**
+     * Answers 2xx once the model is ready. Absent: `DEFAULT_HEALTH_PATH`. One that is given tells
+     * enough: the server needs no list of models.
+     */
+    healthPath: healthPath.optional(),
     startTimeoutS,
   }),
   external: z.object({
@@ -34,8 +40,8 @@ export const driverSettings = {
       .min(1)
       .max(MAX_REPLICAS),
     /**
-     * Probed instead of `{url}/models`. Any answer below 500 is healthy; key and names are not
-     * checked.
+     * Probed before `{url}/models`. Silence, 401, 403, 404 and 500 and above speak against the
+     * server. The list may then be missing, and names are not looked for in it.
      */
     healthPath: healthPath.optional(),
   }),

@@ -55,6 +55,8 @@ export interface ServerToInspect {
   readonly upstreamKey: string;
   /** The id of the published model whose upstream key is sent instead. Only the runner opens it. */
   readonly upstreamKeyOf?: string;
+  /** Probed before the list of models. Absent: none. */
+  readonly healthPath?: string;
 }
 
 export interface Inspection {
@@ -74,6 +76,13 @@ export interface Inspection {
 
 /** A workload of Kubernetes, and the Service whose endpoints answer for it. */
 export type ServedWorkload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name' | 'service'>;
+
+export interface WorkloadCheck {
+  /** Why it cannot be a model now. Empty: it can. */
+  readonly problem: string;
+  /** There is no such workload, or the runner may not have it. Otherwise the problem may pass. */
+  readonly impossible: boolean;
+}
 
 /**
  * What control needs from the runners. A call goes to the runner that leads the model's pool. Each
@@ -95,8 +104,8 @@ export interface RunnerPort {
    * other servers.
    */
   inspect(server: ServerToInspect, pool: string): Promise<Inspection>;
-  /** Why the runner cannot have this workload as a model. Empty: it can. */
-  checkWorkload(workload: ServedWorkload, pool: string): Promise<string>;
+  /** Whether the runner can have this workload as a model. */
+  checkWorkload(workload: ServedWorkload, pool: string): Promise<WorkloadCheck>;
   /** By pool. Pools whose runner did not answer are left out; it rejects when none did. */
   activity(orgId: string): Promise<ReadonlyMap<string, PoolActivity>>;
 }

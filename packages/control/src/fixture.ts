@@ -13,6 +13,7 @@ import type {
   RunnerPort,
   ServerToInspect,
   Tx,
+  WorkloadCheck,
 } from './deps.ts';
 import type { ControlRefusal, Result } from './result.ts';
 
@@ -46,8 +47,8 @@ interface RecordedRunner extends RunnerPort {
   /** Replicas by model id. */
   counts: PoolActivity['replicas'];
   pools: readonly string[];
-  /** Why it cannot have the next workload. */
-  workloadProblem: string;
+  /** What it says of the next workload. */
+  workload: WorkloadCheck;
   readonly calls: string[];
   /** What each checked server answers, by base URL. Any other cannot be reached. */
   readonly servers: Map<string, Inspection>;
@@ -204,7 +205,7 @@ function recordedRunner(): RecordedRunner {
     started: 'starting',
     counts: new Map(),
     pools: [LOCAL_POOL],
-    workloadProblem: '',
+    workload: { problem: '', impossible: false },
     calls: [],
     looked: [],
     refresh: call('refresh'),
@@ -221,7 +222,7 @@ function recordedRunner(): RecordedRunner {
     checkWorkload: async ({ namespace, kind, name, service }) => {
       if (recorded.away) throw new Error('away');
       recorded.calls.push(`check ${namespace}/${kind}/${name} ${service}`);
-      return recorded.workloadProblem;
+      return recorded.workload;
     },
     activity: async (orgId) => {
       if (recorded.away) throw new Error('away');

@@ -52,7 +52,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
         <Modal.Body className="space-y-5" onChange={() => setDoubt(null)}>
           <p className="text-[0.8125rem] leading-5 text-muted">
             Its name, its keys and its usage stay. Requests in flight end as they began.
-            {settings.urls ? '' : ' A running process takes over the changes with its next start.'}
+            {settings.urls ? '' : ' A running process takes over most changes with its next start.'}
           </p>
           {settings.urls ? (
             <Field
@@ -110,7 +110,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
             input={{ className: 'font-mono text-xs', placeholder: '/health' }}
             hint={
               settings.urls
-                ? 'Only if the list of models cannot tell whether it works.'
+                ? 'Only if the list of models is missing or incomplete.'
                 : 'Answers once the model is ready.'
             }
           />

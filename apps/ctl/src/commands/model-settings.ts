@@ -36,6 +36,7 @@ interface PublishFlags {
   readonly pool?: string;
   readonly cost?: number;
   readonly pinned?: boolean;
+  readonly anyway?: boolean;
 }
 
 const upstreamKeyFlag = {
@@ -66,7 +67,7 @@ const publishFlags = [
   },
   {
     flags: '--health-path <path>',
-    help: 'probed until a command is ready (default /health); otherwise: probed instead of the list of models',
+    help: 'tells whether it is ready (a command: default /health); then its list of models may be incomplete or missing',
   },
   {
     flags: '--start-timeout <seconds>',
@@ -83,6 +84,10 @@ const publishFlags = [
     parse: toWhole,
   },
   { flags: '--pinned <true|false>', help: 'never put it to sleep to make room', parse: yesNo },
+  {
+    flags: '--anyway',
+    help: 'publish a workload although its Service is missing, or it cannot be checked now',
+  },
 ];
 
 const publishInput = (
@@ -109,16 +114,17 @@ const publishInput = (
     pool: flags.pool,
     cost: flags.cost,
     pinned: flags.pinned,
+    anyway: flags.anyway,
   }),
 });
 
 /** Asks the servers of a model that is to be published. Null: it is not at URLs. */
 async function checkPublished(
   control: Control,
-  { org, urls, name, upstreamModel, upstreamKey, contextTokens, pool }: PublishModelInput,
+  { org, urls, name, upstreamModel, upstreamKey, healthPath, contextTokens, pool }: PublishModelInput,
 ): Promise<Result<ModelCheck | null>> {
   if (urls === undefined) return { ok: true, value: null };
-  const asked = given({ org, name, upstreamModel, upstreamKey, contextTokens, pool });
+  const asked = given({ org, name, upstreamModel, upstreamKey, healthPath, contextTokens, pool });
   return control.checkModel(OPERATOR, { urls, ...asked });
 }
 
@@ -137,9 +143,9 @@ function tellFound({ io }: Context, found: Result<ModelCheck | null>): void {
 }
 
 type ChangeFlags = Pick<PublishFlags, 'name'> &
-  Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode' | 'kubernetes'>>;
+  Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode' | 'kubernetes' | 'anyway'>>;
 
-const PUBLISH_ONLY = new Set(['--kind', '--mode', '--kubernetes']);
+const PUBLISH_ONLY = new Set(['--kind', '--mode', '--kubernetes', '--anyway']);
 const changeFlags = publishFlags
   .filter(({ flags }) => !PUBLISH_ONLY.has(flags.split(' ')[0] ?? ''))
   .map((flag) => (flag === nameFlag ? flag : { ...flag, required: false }));

@@ -3,6 +3,7 @@ import { open } from '@tidegate/contracts';
 import type { Model as ModelRow } from '@tidegate/db';
 import type { Mode } from '../condition/machine.ts';
 import { type DriverSettings, parseSettings } from '../drivers/settings.ts';
+import type { UpstreamAccess } from '../drivers/upstream-access.ts';
 
 /** A published model, read from its row and ready to run. */
 export interface ModelSpec {
@@ -64,3 +65,9 @@ export function specOf(row: ModelRow, secretKeys: readonly Uint8Array[]): ModelS
     driver,
   };
 }
+
+export const accessOf = (spec: ModelSpec): UpstreamAccess => ({
+  name: spec.upstreamModel,
+  nameAssumed: spec.upstreamModelAssumed,
+  key: spec.upstreamKey,
+});

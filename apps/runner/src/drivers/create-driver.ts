@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import type { Logger } from '@tidegate/runtime';
-import type { ModelSpec } from '../catalog/spec.ts';
+import { accessOf, type ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
 import { isOpenToOwnUser } from '../isolation/own-memory.ts';
 import type { Driver, IsTaken } from './driver.ts';
@@ -37,20 +37,21 @@ export function createDrivers(options: DriversOptions): Drivers {
   let prepared = false;
   return {
     create: (spec, report) => {
-      const { modelId, orgId, name, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey } = spec;
+      const { modelId, orgId, name, mode, driver } = spec;
       const log = logger.child({ modelId, orgId, model: name });
-      const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
+      const access = accessOf(spec);
+      const alwaysOn = mode === 'always_on';
       if (driver.driver === 'process') {
         if (!prepared) prepare(modelUser, logger);
         prepared = true;
-        return makers.process(modelId, driver.settings, access, report);
+        return makers.process(modelId, driver.settings, access, alwaysOn, report);
       }
       if (driver.driver === 'external') return makers.external(log, driver.settings, access, report);
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
       const problem = ruledOut(kubernetes, driver.settings);
       if (!kubernetes || problem) return new UnusableDriver(problem, report);
       const own = { ...kubernetes, logger: log };
-      return makers.kubernetes(own, driver.settings, access, mode === 'always_on', report);
+      return makers.kubernetes(own, driver.settings, access, alwaysOn, report);
     },
     endWorkload: async (stored, isTaken) => {
       const left = parseSettings('kubernetes', stored);
@@ -64,8 +65,8 @@ export function createDrivers(options: DriversOptions): Drivers {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
       await Promise.all(
         strays.map(async (modelId) => {
-          const settings = { command: 'true', healthPath: '/', startTimeoutS: 1 };
-          const driver = makers.process(modelId, settings, NO_ACCESS, () => {});
+          const settings = { command: 'true', startTimeoutS: 1 };
+          const driver = makers.process(modelId, settings, NO_ACCESS, false, () => {});
           await driver.halt();
           await driver.forget();
         }),

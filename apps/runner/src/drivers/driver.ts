@@ -1,3 +1,5 @@
+import type { UpstreamAccess } from './upstream-access.ts';
+
 /** One server that answers for a model. */
 export interface ReplicaAddress {
   /** Stays the same for the same address. */
@@ -83,6 +85,11 @@ export interface Driver {
    */
   find?(): void;
   /**
+   * Goes by another upstream key and name for what it has launched, and soon reports if calls
+   * cannot work with them. Absent: a new driver takes over.
+   */
+  change?(access: UpstreamAccess): void;
+  /**
    * Ends the model and everything it started, in bounded time. Nothing is reported after this is
    * called. Rejects when something is left. A workload that is taken is left as it is. That is
    * asked each time before it would be changed.
@@ -115,7 +122,10 @@ export interface DriverTimings {
   readonly probeTimeoutMs: number;
   /** Failed probes in a row after which a process counts as lost. */
   readonly probesToLose: number;
-  /** Failed probes in a row after which a remote replica is left out. */
+  /**
+   * Failed probes in a row after which a replica is left out, and after which a process that
+   * answers counts as one that cannot be called.
+   */
   readonly probesToEject: number;
   /** A remote that has not answered this long after its launch has failed. */
   readonly remoteGraceMs: number;

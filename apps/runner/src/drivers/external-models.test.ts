@@ -17,11 +17,14 @@ afterEach(() => harness.close());
 class Upstream {
   status = 200;
   body = '{}';
+  /** Statuses of single paths. */
+  readonly at: Record<string, number> = {};
   readonly requests: { readonly path: string | undefined; readonly authorization: string | undefined }[] = [];
   readonly #server: Server = createServer((request: IncomingMessage, response) => {
     this.requests.push({ path: request.url, authorization: request.headers.authorization });
-    if (this.status === 0) response.destroy();
-    else response.writeHead(this.status).end(this.body);
+    const status = this.at[request.url ?? ''] ?? this.status;
+    if (status === 0) response.destroy();
+    else response.writeHead(status).end(this.body);
   });
 
   async listen(): Promise<this> {
@@ -223,6 +226,29 @@ describe('a model on a remote server', () => {
     await publish([one.url], {}, { healthPath: '/healthz' });
     await harness.start();
     expect((await eventually(() => one.requests[0])).path).toBe('/healthz');
+  });
+
+  it('with a health path still fails when its list refuses the key, and may lack that list or a name in it', async () => {
+    const one = await upstream();
+    one.at['/v1/models'] = 401;
+    const upstreamKey = Uint8Array.from(seal(harness.secretKey, 'sk-up'));
+    const modelId = await publish([one.url], { upstreamKey }, { healthPath: '/healthz' });
+    const watcher = (await harness.start()).watch('gw_1');
+    const failed = () => eventually(() => watcher.condition(modelId) === 'CONDITION_FAILED');
+    const runs = () => eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    await failed();
+    expect(watcher.models.get(modelId)?.reason).toBe('The server refused the upstream key (401).');
+    Object.assign(one.at, { '/v1/models': 404, '/v1/chat/completions': 404 });
+    await runs();
+    one.at['/v1/chat/completions'] = 401;
+    await failed();
+    Object.assign(one.at, { '/v1/models': 200, '/v1/chat/completions': 405 });
+    one.body = '{"data":[{"id":"moon"}]}';
+    await runs();
+    one.at['/v1/models'] = 0;
+    const before = one.requests.length;
+    await eventually(() => one.requests.length > before + 6);
+    expect(watcher.condition(modelId)).toBe('CONDITION_RUNNING');
   });
 
   it('stays running, without a gap, over a restart of the runner', async () => {

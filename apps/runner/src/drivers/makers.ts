@@ -56,7 +56,13 @@ export class Makers {
     this.#answers = new SharedAnswers(options.timings.probeMs * FRESH);
   }
 
-  process(modelId: string, settings: ProcessSettings, access: UpstreamAccess, report: OnReport): Driver {
+  process(
+    modelId: string,
+    settings: ProcessSettings,
+    access: UpstreamAccess,
+    alwaysOn: boolean,
+    report: OnReport,
+  ): Driver {
     const { modelHost: host, keepOutput, modelUser, leads, nowMs, monotonicMs } = this.#options;
     const { user, env } = modelUser;
     return new ProcessDriver({
@@ -71,6 +77,7 @@ export class Makers {
       env,
       user,
       leads,
+      alwaysOn,
       nowMs,
       monotonicMs,
       report,

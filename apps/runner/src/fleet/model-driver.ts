@@ -1,4 +1,4 @@
-import type { ModelSpec } from '../catalog/spec.ts';
+import { accessOf, type ModelSpec } from '../catalog/spec.ts';
 import type {
   DownReplica,
   Driver,
@@ -97,15 +97,18 @@ export class ModelDriver {
   }
 
   /**
-   * Takes over changed settings. A process continues as it was started. Other servers are looked
-   * for at once; the replicas of before stay until the first report.
+   * Takes over changed settings. A process continues as it was started, and is called with the key
+   * and the name that belong to its command. Other servers are looked for at once; the replicas of
+   * before stay until the first report.
    */
   change(spec: ModelSpec): void {
     this.#spec = spec;
     if (!this.#isLaunched) return;
-    const isCalled = this.#isProcess || this.#replicas.length > 0;
-    if (!isCalled || isSameServer(this.#settings.driver, spec.driver)) this.#settings = spec;
-    if (!this.#isProcess) this.#replace();
+    const isProcess = this.#isProcess;
+    const isSame = isSameServer(this.#settings.driver, spec.driver);
+    if (isSame || !(isProcess || this.#replicas.length > 0)) this.#settings = spec;
+    if (!isProcess) this.#replace();
+    else if (isSame) this.#driver.change?.(accessOf(spec));
   }
 
   halt(isTaken?: IsTaken): Promise<void> {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
@@ -156,14 +157,16 @@ export class Supervisor {
    * `ModelDriver.change`.
    */
   change(spec: ModelSpec): void {
-    if (spec.version <= this.#spec.version) return;
+    const before = this.#spec;
+    if (spec.version <= before.version) return;
     this.#spec = spec;
     this.#logger.info({ version: spec.version }, 'a model is changed');
     this.#driver.change(spec);
     this.#announce();
-    // What made it fail may be fixed.
-    if (this.condition === 'failed' && spec.mode === 'always_on' && !this.#driver.isLaunched)
-      this.dispatch({ type: 'start' });
+    if (this.condition !== 'failed') return;
+    // What made it fail may be fixed. A process that cannot be called need not stay as it is.
+    const isOutdated = this.isProcess && !isDeepStrictEqual(before.driver, spec.driver);
+    if (this.#driver.isLaunched ? isOutdated : spec.mode === 'always_on') this.dispatch({ type: 'start' });
   }
 
   dispatch(event: Event): void {

@@ -11,6 +11,7 @@ import type {
 import type { Logger } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
 import type { CatalogSource } from '../catalog/catalog.ts';
+import type { CheckedWorkload } from '../drivers/kubernetes/check.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { ModelStatus } from '../fleet/model-status.ts';
 import { Feed } from '../watch/feed.ts';
@@ -26,8 +27,7 @@ export interface HandlersOptions {
   readonly logger: Logger;
   /** Null: off. */
   readonly tracing: Tracing | null;
-  /** Why a workload cannot be a model. Empty: it can. */
-  readonly checkWorkload: (settings: KubernetesSettings) => Promise<string>;
+  readonly checkWorkload: (settings: KubernetesSettings) => Promise<CheckedWorkload>;
 }
 
 class Status extends Error {
@@ -79,7 +79,7 @@ export function createHandlers({
         return;
       }
       checkWorkload(data).then(
-        (problem) => callback(null, { problem }),
+        (checked) => callback(null, checked),
         (err: unknown) => callback(toStatus(err, logger)),
       );
     },

@@ -49,6 +49,13 @@ describe('a check of servers for a published model', () => {
     expect([...keys]).toEqual(['Bearer sk-kept']);
   });
 
+  it('asks at the health path that is given', async () => {
+    const { baseUrl } = await keptBy();
+    // The server answers everything, and lists another name.
+    const asked = { baseUrl, upstreamModel: 'moon', healthPath: '/up' };
+    expect(await inspect(asked)).toMatchObject({ problem: '' });
+  });
+
   it('asks without a key if the model has none', async () => {
     const { baseUrl, keys } = await keptBy();
     expect(await inspect({ baseUrl, upstreamKeyOf: await publish(null) })).toMatchObject({ problem: '' });

@@ -38,14 +38,20 @@ const UNKNOWN = { code: status.NOT_FOUND, details: 'no such model' };
 
 /** Null: the model whose key is wanted is not published. */
 async function inspect(
-  { baseUrl, upstreamModel: name, upstreamModelAssumed: nameAssumed, ...given }: InspectRequest__Output,
+  {
+    baseUrl,
+    upstreamModel: name,
+    upstreamModelAssumed: nameAssumed,
+    healthPath,
+    ...given
+  }: InspectRequest__Output,
   { store, timeoutMs }: InspectOptions,
   signal: AbortSignal,
 ): Promise<InspectResponse | null> {
   const key = given.upstreamKeyOf ? await store.upstreamKey(given.upstreamKeyOf) : given.upstreamKey;
   if (key === undefined) return null;
   if (key === null) return { problem: KEY_DOES_NOT_OPEN };
-  const checked = await checkServer({ baseUrl, name, nameAssumed, key, timeoutMs }, signal);
+  const checked = await checkServer({ baseUrl, name, nameAssumed, key, healthPath, timeoutMs }, signal);
   const { server, version, models = [] } = checked.described ?? {};
   return {
     problem: checked.problem,

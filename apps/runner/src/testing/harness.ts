@@ -96,7 +96,10 @@ export class Harness {
     return modelId;
   }
 
-  /** Publishes a process model. `how`: `parent`, `stubborn`, `fail`, `chatty`, `serves=NAME`. */
+  /**
+   * Publishes a process model. `how`: `parent`, `stubborn`, `fail`, `chatty`, `bare`,
+   * `serves=NAME`, `key=KEY`.
+   */
   async publishProcess(
     { delayMs = 0, how = '', settings = {} }: { delayMs?: number; how?: string; settings?: object } = {},
     data: Partial<Prisma.ModelUncheckedCreateInput> = {},

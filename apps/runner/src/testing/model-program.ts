@@ -1,7 +1,7 @@
 /**
  * A minimal model. It writes each start and its environment to $STARTS, and serves /health. It can
- * be told to take its time, to have a child, to ignore SIGTERM, to fail, to print without end, or
- * to list the models that it serves.
+ * be told to take its time, to have a child, to ignore SIGTERM, to fail, to print without end, to
+ * list the models that it serves, to ask for a key, or to have nothing but its health path.
  */
 export const MODEL_PROGRAM = `
 import { appendFileSync } from 'node:fs';
@@ -20,11 +20,14 @@ const chat = () => process.stdout.write('words of a prompt\\n'.repeat(10_000), (
   setTimeout(chat, 20);
 });
 if (how.includes('chatty')) chat();
-const serves = how.find((word) => word.startsWith('serves='))?.slice('serves='.length);
+const given = (name) => how.find((word) => word.startsWith(name + '='))?.slice(name.length + 1);
+const [serves, key] = [given('serves'), given('key')];
 let sick = false;
 setTimeout(() => createServer((request, response) => {
   if (request.url === '/sick') sick = true;
-  response.statusCode = sick ? 500 : 200;
+  const isApi = request.url.startsWith('/v1/');
+  const refuses = isApi && key && request.headers.authorization !== 'Bearer ' + key;
+  response.statusCode = sick ? 500 : isApi && how.includes('bare') ? 404 : refuses ? 401 : 200;
   const models = serves && request.url === '/v1/models' && { data: [{ id: serves }] };
   response.end(models ? JSON.stringify(models) : 'ok');
 }).listen(process.env.PORT, '127.0.0.1'), Number(delayMs));

@@ -36,12 +36,11 @@ export function runnerOverGrpc(
       runners.call(pool, (callUnary, client) =>
         callUnary(client, 'inspect', server, { deadlineMs: INSPECT_DEADLINE_MS }),
       ),
-    async checkWorkload({ namespace, kind, name, service }, pool) {
+    checkWorkload: ({ namespace, kind, name, service }, pool) => {
       const request = { namespace, kind, name, service };
-      const { problem } = await runners.call(pool, (callUnary, client) =>
+      return runners.call(pool, (callUnary, client) =>
         callUnary(client, 'checkWorkload', request, { deadlineMs: DEADLINE_MS }),
       );
-      return problem;
     },
     async activity(orgId) {
       const asked = await Promise.allSettled(pools.map((pool) => runners.activity(pool, orgId)));

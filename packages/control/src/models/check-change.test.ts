@@ -81,9 +81,20 @@ describe('a check before a change', () => {
     expect(value(await check({ contextTokens: 8_192 }))).toMatchObject({ ok: true });
   });
 
+  it('asks at the health path that the model will have', async () => {
+    await publish({ healthPath: '/up' });
+    for (const changes of [{ contextTokens: 1 }, { healthPath: '/ready' }, { healthPath: null }])
+      value(await check(changes));
+    expect(fixture.runner.inspected.map(({ healthPath }) => healthPath)).toEqual([
+      '/up',
+      '/ready',
+      undefined,
+    ]);
+  });
+
   it('is only made of a model at URLs, of what its servers can tell', async () => {
     await publish();
-    expect(value(await check({ healthPath: '/up' }))).toBeNull();
+    expect(value(await check({ cost: 1 }))).toBeNull();
     expect(value(await check({}))).toBeNull();
     await publish({ name: 'p', urls: undefined, command: 'serve $PORT' });
     expect(value(await check({ name: 'p', contextTokens: 1 }))).toBeNull();

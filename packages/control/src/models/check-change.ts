@@ -9,7 +9,7 @@ import { findModel } from './models.ts';
 import { poolFor } from './placement.ts';
 
 /** What makes a difference to a check. Another pool's runner may reach other servers. */
-const SEEN = ['urls', 'contextTokens', 'upstreamModel', 'upstreamKey', 'pool'] as const;
+const SEEN = ['urls', 'contextTokens', 'upstreamModel', 'upstreamKey', 'healthPath', 'pool'] as const;
 
 /**
  * Asks the servers of a published model whether calls could work if it were changed like this.
@@ -28,19 +28,28 @@ export async function checkChange(
   if (!found.ok) return found;
   const { driver, orgId, settings, contextTokens } = found.value;
   if (driver !== 'external' || SEEN.every((field) => changes[field] === undefined)) return ok(null);
+  const { urls, healthPath } = settings as unknown as ExternalSettings;
   const pool = changes.pool === undefined ? ok(found.value.pool) : poolFor(deps, actor, changes.pool);
   if (!pool.ok) return pool;
   return askServers(deps, actor, {
     orgId,
     model: name,
     pool: pool.value,
-    urls: changes.urls ?? (settings as unknown as ExternalSettings).urls,
+    urls: changes.urls ?? urls,
     contextTokens: changes.contextTokens ?? contextTokens,
-    asked: { ...upstreamModelOf(found.value, changes), ...upstreamKeyOf(found.value, changes) },
+    asked: {
+      ...upstreamModelOf(found.value, changes),
+      ...upstreamKeyOf(found.value, changes),
+      ...healthPathOf(healthPath, changes),
+    },
   });
 }
 
-type Changes = Pick<ChangedSettings, 'upstreamModel' | 'upstreamKey'>;
+type Changes = Pick<ChangedSettings, 'upstreamModel' | 'upstreamKey' | 'healthPath'>;
+
+function healthPathOf(before: string | undefined, { healthPath = before }: Changes) {
+  return healthPath == null ? {} : { healthPath };
+}
 
 function upstreamModelOf({ name, upstreamModel: before }: Model, { upstreamModel = before }: Changes) {
   return { upstreamModel: upstreamModel ?? name, upstreamModelAssumed: upstreamModel === null };

@@ -62,6 +62,11 @@ describe('a check before publishing', () => {
     ]);
   });
 
+  it('asks at the health path that it is to be published with', async () => {
+    value(await check({ healthPath: '/up' }));
+    expect(fixture.runner.inspected[0]?.healthPath).toBe('/up');
+  });
+
   it('finds a context that is longer than the served one', async () => {
     fixture.runner.servers.set(URL_A, vllm(served('a', 4_096), served('b', 8_192)));
     const { ok, told: said } = value(await check({ name: 'a', contextTokens: 8_192 }));

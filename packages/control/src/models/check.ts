@@ -12,7 +12,7 @@ import { describeCheck } from './told.ts';
 
 /** What is known of the model so far. Without a name, any model will do. */
 const checkInput = publishInput
-  .pick({ org: true, upstreamModel: true, upstreamKey: true, pool: true })
+  .pick({ org: true, upstreamModel: true, upstreamKey: true, healthPath: true, pool: true })
   .extend({
     urls: publishInput.shape.urls.unwrap(),
     name: publishInput.shape.name.optional(),
@@ -55,13 +55,18 @@ export async function checkModel(
 ): Promise<Result<ModelCheck>> {
   const parsed = parseInput(checkInput, input);
   if (!parsed.ok) return parsed;
-  const { urls, name = '', upstreamModel = name, upstreamKey = '', contextTokens } = parsed.value;
+  const { urls, name = '', upstreamModel = name, upstreamKey = '', healthPath, contextTokens } = parsed.value;
   const org = await access(deps, actor, parsed.value.org, 'model.publish');
   if (!org.ok) return org;
   const pool = poolFor(deps, actor, parsed.value.pool);
   if (!pool.ok) return pool;
   const upstreamModelAssumed = parsed.value.upstreamModel === undefined;
-  const asked = { upstreamModel, upstreamModelAssumed, upstreamKey };
+  const asked = {
+    upstreamModel,
+    upstreamModelAssumed,
+    upstreamKey,
+    ...(healthPath === undefined ? {} : { healthPath }),
+  };
   return askServers(deps, actor, { orgId: org.value.id, pool: pool.value, urls, asked, contextTokens });
 }
 

@@ -72,6 +72,8 @@ export const publishInput = z.object({
   pool: settings.pool.optional(),
   cost: settings.cost.optional(),
   pinned: settings.pinned.optional(),
+  /** Publishes a workload although its check found something that may pass. */
+  anyway: z.boolean({ error: 'Anyway must be true or false.' }).optional(),
 });
 export type PublishModelInput = z.input<typeof publishInput>;
 export type PublishSettings = z.output<typeof publishInput>;
@@ -122,7 +124,7 @@ export function driverOf(input: PublishSettings): Result<StoredDriver> {
       'urls',
     );
   }
-  const { healthPath, startTimeoutS, service, replicas } = input;
+  const { healthPath, startTimeoutS, service, replicas, anyway } = input;
   if (kubernetes !== undefined) {
     const settings = {
       ...kubernetes,
@@ -135,6 +137,7 @@ export function driverOf(input: PublishSettings): Result<StoredDriver> {
     const field = service === undefined ? 'replicas' : 'service';
     return refuse('invalid_input', ONLY_FOR_WORKLOADS, field);
   }
+  if (anyway !== undefined) return refuse('invalid_input', ANYWAY_FOR_WORKLOADS, 'anyway');
   if (command !== undefined)
     return ok({ driver: 'process', settings: { command, ...given({ healthPath, startTimeoutS }) } });
   if (mode !== 'always_on') {
@@ -148,6 +151,8 @@ export function driverOf(input: PublishSettings): Result<StoredDriver> {
   return ok({ driver: 'external', settings: { urls: urls ?? [], ...given({ healthPath }) } });
 }
 
+const ANYWAY_FOR_WORKLOADS =
+  'Anyway is only for a workload of Kubernetes: nothing else is refused because of a check.';
 export const ONLY_FOR_WORKLOADS = 'Service and replicas are only for a workload of Kubernetes.';
 export const NO_START_TIMEOUT = 'A model at URLs has no start time-out: someone else starts it.';
 

@@ -11,7 +11,7 @@ import { originOf } from './origin.ts';
 import { poolFor, refuseShare, refuseTooLarge } from './placement.ts';
 import { refuseServers } from './servers.ts';
 import type { ModelChange } from './view.ts';
-import { unfitWorkload } from './workload.ts';
+import { refuseTaken, unfitWorkload } from './workload.ts';
 
 /** Publishes a model. It starts at once (always on) or with its first request (wake on request). */
 export async function publishModel(
@@ -31,7 +31,7 @@ export async function publishModel(
     return refuse('forbidden', 'Only an operator of the installation may publish a command.', 'command');
   const pool = poolFor(deps, actor, settings.pool);
   if (!pool.ok) return pool;
-  const unfit = await unfitWorkload(deps, actor, driver.value, pool.value);
+  const unfit = await unfitWorkload(deps, actor, driver.value, pool.value, settings.anyway ?? false);
   if (unfit) return unfit;
   const refused =
     refuseShare(actor, driver.value.driver, settings) ??
@@ -57,7 +57,8 @@ async function insertModel(
   const { name, kind, mode, contextTokens, pool, upstreamKey } = placed;
   return deps.db.$transaction(async (tx) => {
     const tooMany = await refuseServers(tx, actor, orgId, { id: null, settings: runs.settings });
-    if (tooMany) return tooMany;
+    const refused = tooMany ?? (await refuseTaken(tx, runs));
+    if (refused) return refused;
     const data = { ...columnsOf(deps, placed, runs), id: newModelId(), orgId };
     const [row] = await tx.model.createManyAndReturn({ data: [data], skipDuplicates: true });
     if (!row) return null;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
-import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
 let server: TestPostgres;
 let db: Db;
@@ -61,21 +61,42 @@ describe('a workload of Kubernetes', () => {
     [{ command: 'serve' }, 'urls'],
     [{ kubernetes: undefined, command: 'serve', replicas: 2 }, 'replicas'],
     [{ kubernetes: undefined, command: 'serve', service: 'x' }, 'service'],
+    [{ kubernetes: undefined, command: 'serve', anyway: true }, 'anyway'],
+    [{ kubernetes: undefined, mode: 'always_on', urls: ['http://x'], anyway: true }, 'anyway'],
   ])('is not published with %j', async (input, field) => {
     expect(refusal(await publish(input))).toMatchObject({ code: 'invalid_input', field });
     expect(fixture.runner.calls).toEqual([]);
   });
 
-  it('is not published when the runner says that it cannot have it, or says nothing', async () => {
-    fixture.runner.workloadProblem = 'This runner runs no models in Kubernetes.';
+  it('is never published when the runner says that it cannot have it', async () => {
+    const problem = 'This runner runs no models in Kubernetes.';
+    fixture.runner.workload = { problem, impossible: true };
+    for (const anyway of [false, true])
+      expect(refusal(await publish({ anyway }))).toEqual({
+        code: 'invalid_input',
+        field: 'kubernetes',
+        message: problem,
+      });
+    expect(await db.model.count()).toBe(0);
+  });
+
+  it('is only published anyway when the runner says what is missing, or says nothing', async () => {
+    fixture.runner.workload = { problem: 'There is no Service gpu/qwen.', impossible: false };
     expect(refusal(await publish())).toEqual({
       code: 'invalid_input',
       field: 'kubernetes',
-      message: 'This runner runs no models in Kubernetes.',
+      message: 'There is no Service gpu/qwen. It can be published anyway.',
     });
+    value(await publish({ anyway: true }));
     fixture.runner.away = true;
-    expect(refusal(await publish())).toMatchObject({ code: 'unavailable', field: 'kubernetes' });
-    expect(await db.model.count()).toBe(0);
+    const other = { name: 'n', kubernetes: 'gpu/other' };
+    expect(refusal(await publish(other))).toEqual({
+      code: 'unavailable',
+      field: 'kubernetes',
+      message:
+        'It is not published, because it cannot be checked: the runner could not be reached. It can be published anyway.',
+    });
+    expect(value(await publish({ ...other, anyway: true })).runnerTold).toBe(false);
   });
 
   it('is for operators only: owners have no rights in the cluster', async () => {
@@ -94,6 +115,19 @@ describe('a workload of Kubernetes', () => {
     value(await publish({ name: 'n', kubernetes: 'gpu/statefulset/qwen' }));
     value(await fixture.control.deleteModel(OPERATOR, { org, name: 'm' }));
     value(await publish());
+  });
+
+  it('has one model when two are published for it at once', async () => {
+    const answers = await db.$transaction(async (tx) => {
+      // Neither can be inserted before both have been begun.
+      await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
+      const both = ['m', 'n'].map((name) => publish({ name }));
+      await eventually(async () => (await waiting(db)) === both.length);
+      return both;
+    });
+    const refused = (await Promise.all(answers)).flatMap((one) => (one.ok ? [] : one.refusal.code));
+    expect(refused).toEqual(['conflict']);
+    expect(await db.model.count()).toBe(1);
   });
 
   it('can change its Service, count and time to start, but not itself', async () => {

@@ -1,19 +1,20 @@
 import type { StoredDriver } from '@tidegate/contracts/driver-settings';
 import type { Actor } from '../access/access.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
 import { refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 
 /**
  * Why a workload of Kubernetes cannot be published by this actor. Null: it can, or it is none.
  *
- * A workload has one model, because models are put to sleep one by one.
+ * @param anyway whether a problem that may pass is to be ignored, or one with the check itself
  */
 export async function unfitWorkload(
   deps: ControlDeps,
   actor: Actor,
   runs: StoredDriver,
   pool: string,
+  anyway: boolean,
 ): Promise<ReturnType<typeof refuse> | null> {
   if (runs.driver !== 'kubernetes') return null;
   // It is scaled with the runner's rights. An organization's owner has none in the cluster.
@@ -21,8 +22,31 @@ export async function unfitWorkload(
     const message = 'Only an operator of the installation may publish a workload of Kubernetes.';
     return refuse('forbidden', message, 'kubernetes');
   }
+  try {
+    const { problem, impossible } = await deps.runner.checkWorkload(runs.settings, pool);
+    if (problem === '' || (anyway && !impossible)) return null;
+    return refuse('invalid_input', impossible ? problem : `${problem} ${ANYWAY}`, 'kubernetes');
+  } catch (error) {
+    if (anyway) return null;
+    const why = unreached('runner', error, actor);
+    const message = `It is not published, because it cannot be checked: ${why}. ${ANYWAY}`;
+    return refuse('unavailable', message, 'kubernetes');
+  }
+}
+
+const ANYWAY = 'It can be published anyway.';
+
+/**
+ * Refuses a workload that is published already. Null: it is not, or it is none. It has one model,
+ * because models are put to sleep one by one. Until the transaction ends, nobody else can publish
+ * it.
+ */
+export async function refuseTaken(tx: Tx, runs: StoredDriver): Promise<ReturnType<typeof refuse> | null> {
+  if (runs.driver !== 'kubernetes') return null;
   const { namespace, kind, name } = runs.settings;
-  const other = await deps.db.model.findFirst({
+  const lock = `workload ${namespace}/${kind}/${name}`;
+  await tx.$queryRaw`SELECT pg_advisory_xact_lock(hashtextextended(${lock}, 0))::text`;
+  const other = await tx.model.findFirst({
     where: {
       driver: 'kubernetes',
       deletedAt: null,
@@ -32,15 +56,7 @@ export async function unfitWorkload(
     },
     select: { name: true },
   });
-  if (other) {
-    const message = `The ${kind} ${namespace}/${name} is already published, as "${other.name}". Publish its Service by URL.`;
-    return refuse('conflict', message, 'kubernetes');
-  }
-  try {
-    const problem = await deps.runner.checkWorkload(runs.settings, pool);
-    return problem === '' ? null : refuse('invalid_input', problem, 'kubernetes');
-  } catch (error) {
-    const why = unreached('runner', error, actor);
-    return refuse('unavailable', `It is not published, because it cannot be checked: ${why}.`, 'kubernetes');
-  }
+  if (!other) return null;
+  const message = `The ${kind} ${namespace}/${name} is already published, as "${other.name}". Publish its Service by URL.`;
+  return refuse('conflict', message, 'kubernetes');
 }

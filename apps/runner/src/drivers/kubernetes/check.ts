@@ -1,6 +1,6 @@
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { KubernetesApi } from './api.ts';
-import { describeApiError, titleOf } from './errors.ts';
+import { describeApiError, isAbsent, titleOf } from './errors.ts';
 
 /** What the runner may do in Kubernetes. */
 export interface Kubernetes {
@@ -22,22 +22,33 @@ export function ruledOut(kubernetes: Kubernetes | null, { namespace }: Kubernete
 /** Whoever publishes waits for it. */
 const CHECK_MS = 8_000;
 
-/** Looks for a workload and its Service before it is published. Empty: both are there. */
+export interface CheckedWorkload {
+  /** Why it cannot be a model now, for an operator. Empty: it can. */
+  readonly problem: string;
+  /** Whether it cannot be published anyway. Otherwise the problem may pass. */
+  readonly impossible: boolean;
+}
+
+const mayPass = (problem: string): CheckedWorkload => ({ problem, impossible: false });
+
+/** Looks for a workload and its Service before it is published. */
 export async function checkWorkload(
   kubernetes: Kubernetes | null,
   settings: KubernetesSettings,
-): Promise<string> {
+): Promise<CheckedWorkload> {
   const problem = ruledOut(kubernetes, settings);
-  if (problem !== '' || !kubernetes) return problem;
+  if (problem !== '' || !kubernetes) return { problem, impossible: true };
   const signal = AbortSignal.timeout(CHECK_MS);
   const { api } = kubernetes;
   const { namespace, service } = settings;
   try {
     await api.scale(settings, signal);
     const { slices } = await api.endpointSlices(namespace, service, signal);
-    if (slices.length > 0) return '';
-    return `${titleOf(settings)} is there, but no Service ${namespace}/${service} with endpoints: give its Service.`;
+    if (slices.length > 0) return mayPass('');
+    return mayPass(
+      `${titleOf(settings)} is there, but no Service ${namespace}/${service} with endpoints: give its Service.`,
+    );
   } catch (error) {
-    return describeApiError(error, settings);
+    return { problem: describeApiError(error, settings), impossible: isAbsent(error) };
   }
 }

@@ -34,6 +34,8 @@ let holds: () => boolean;
 let dir: string;
 let model: Server;
 let modelAnswers: { status: number; body: string };
+/** The status at /health. Undefined: as everywhere else. */
+let healthAnswers: number | undefined;
 let drivers: KubernetesDriver[];
 
 beforeEach(async () => {
@@ -47,9 +49,11 @@ beforeEach(async () => {
   });
   drivers = [];
   modelAnswers = { status: 200, body: '{"data":[{"id":"qwen"}]}' };
-  model = createServer((_request, response) =>
-    response.writeHead(modelAnswers.status).end(modelAnswers.body),
-  );
+  healthAnswers = undefined;
+  model = createServer(({ url }, response) => {
+    const status = (url === '/health' && healthAnswers) || modelAnswers.status;
+    response.writeHead(status).end(modelAnswers.body);
+  });
   // Each address of the loopback network is a pod.
   await new Promise<void>((resolve) => model.listen(0, '0.0.0.0', resolve));
   cluster.endpoints('qwen-svc', portOf(), {});
@@ -372,6 +376,21 @@ describe('a pod that is ready before its server is', () => {
 describe('a model whose pods answer, but cannot be called', () => {
   const refusesKey = 'The server asks for an upstream key (401), and the model has none.';
   const LATE = { startTimeoutS: 1 };
+
+  it('has failed when nothing is at the paths of the API, unless its health path answers', async () => {
+    modelAnswers = { status: 404, body: '' };
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    const { driver, last } = driverOf();
+    driver.launch(false);
+    await eventually(() => last()?.type === 'down');
+    const reason = expect.stringMatching(/^No chat completions API at .*: \/models answered 404\.$/);
+    expect(last()).toEqual({ type: 'down', reason, watching: true });
+    healthAnswers = 200;
+    const { driver: other, urls } = driverOf({ healthPath: '/health' });
+    other.launch(false);
+    await eventually(() => urls()?.length === 1);
+  });
 
   it('gives back its room when the start takes too long, if it wakes on request', async () => {
     modelAnswers = { status: 401, body: '' };
@@ -822,20 +841,26 @@ describe('a check before publishing', () => {
 
   it('finds a workload and its Service', async () => {
     cluster.workload(DEPLOYMENT);
-    expect(await check()).toBe('');
+    expect(await check()).toEqual({ problem: '', impossible: false });
   });
 
   it.each([
-    [{ namespace: 'kube-system' }, 'The namespace kube-system is not among those of this runner'],
-    [{ name: 'other' }, 'There is no Deployment gpu/other.'],
-    [{ service: 'other' }, 'Deployment gpu/qwen is there, but no Service gpu/other with endpoints'],
-  ])('says what is wrong with %j', async (settings, problem) => {
+    [{ namespace: 'kube-system' }, 'The namespace kube-system is not among those of this runner', true],
+    [{ name: 'other' }, 'There is no Deployment gpu/other.', true],
+    [{ service: 'other' }, 'Deployment gpu/qwen is there, but no Service gpu/other with endpoints', false],
+  ])('says what is wrong with %j, and whether that may pass', async (settings, problem, impossible) => {
     cluster.workload(DEPLOYMENT);
-    expect(await check(settings)).toContain(problem);
+    expect(await check(settings)).toEqual({ problem: expect.stringContaining(problem), impossible });
     if ('namespace' in settings) expect(cluster.asked).toEqual([]);
   });
 
+  it('says that a right is missing, which may be given later', async () => {
+    cluster.failures.push({ match: 'get deployments/scale', status: 403, message: 'no' });
+    expect(await check()).toMatchObject({ problem: expect.stringContaining('(403)'), impossible: false });
+  });
+
   it('says that the runner has no Kubernetes', async () => {
-    expect(await checkWorkload(null, SETTINGS)).toContain('RUNNER_KUBERNETES is not set');
+    const problem = expect.stringContaining('RUNNER_KUBERNETES is not set');
+    expect(await checkWorkload(null, SETTINGS)).toEqual({ problem, impossible: true });
   });
 });

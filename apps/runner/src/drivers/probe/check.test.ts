@@ -26,7 +26,15 @@ async function check(more: Partial<CheckedServer> = {}, path = '/gpu/v1') {
     reply.end();
   });
   const baseUrl = server.url + path;
-  const asked = { baseUrl, name: 'tide', nameAssumed: false, key: 'sk-up', timeoutMs: 10_000, ...more };
+  const asked = {
+    baseUrl,
+    name: 'tide',
+    nameAssumed: false,
+    key: 'sk-up',
+    healthPath: '',
+    timeoutMs: 10_000,
+    ...more,
+  };
   return checkServer(asked, new AbortController().signal);
 }
 afterEach(() => {
@@ -54,6 +62,19 @@ describe('a check of a server', () => {
     ['a wrong key', { key: 'sk-no' }, '/gpu/v1', 'The server refused the upstream key (401).'],
     ['no key', { key: '' }, '/gpu/v1', 'The server asks for an upstream key (401), and the model has none.'],
     ['a wrong name', { name: 'moon' }, '/gpu/v1', "The server does not serve 'moon'. It serves tide."],
+    [
+      'a wrong health path',
+      { healthPath: '/up' },
+      '/gpu/v1',
+      'There is nothing at the health path /up (404).',
+    ],
+    ['a health path, whatever is listed', { healthPath: '/gpu/version', name: 'moon' }, '/gpu/v1', ''],
+    [
+      'a wrong path beside a health path',
+      { healthPath: '/gpu/version' },
+      '/v1',
+      /^No chat completions API at .*: \/models answered 404\.$/,
+    ],
     ['a wrong path', {}, '/v1', /^No chat completions API at .*: \/models answered 404\.$/],
   ])('says what publishing would: %s', async (_what, more, path, problem) => {
     expect((await check(more, path)).problem).toEqual(

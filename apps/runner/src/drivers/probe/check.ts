@@ -2,11 +2,14 @@ import { withDeadline } from '@tidegate/runtime';
 import { type DescribedServer, describeServer } from '@tidegate/upstream';
 import type { UpstreamAccess } from '../upstream-access.ts';
 import { inspect } from './inspect.ts';
+import { probe } from './probe.ts';
 import { describeProblems } from './problems.ts';
 
 export interface CheckedServer extends UpstreamAccess {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
+  /** Empty: none. */
+  readonly healthPath: string;
   readonly timeoutMs: number;
 }
 
@@ -22,7 +25,7 @@ export interface ServerCheck {
  * the server serves. Never rejects.
  */
 export async function checkServer(server: CheckedServer, signal: AbortSignal): Promise<ServerCheck> {
-  const problem = await inspect({ ...server, own: false }, signal);
+  const problem = await problemOf(server, signal);
   if (problem?.kind === 'no_answer' || signal.aborted)
     return { problem: problem ? describeProblems([problem]) : 'The check was ended.', described: undefined };
   const origin = server.baseUrl.replace(/\/v1$/, '');
@@ -30,4 +33,14 @@ export async function checkServer(server: CheckedServer, signal: AbortSignal): P
     describeServer({ origin, key: server.key, signal: limited }),
   );
   return { problem: problem ? describeProblems([problem]) : '', described };
+}
+
+async function problemOf({ healthPath, ...given }: CheckedServer, signal: AbortSignal) {
+  const server = { ...given, own: false };
+  if (healthPath === '') return inspect(server, signal);
+  const problem = await probe(server, healthPath, signal);
+  if (problem) return problem;
+  // Probes take the health path's word for it. A wrong path in the URL should show once.
+  const doubt = await inspect({ ...server, name: '' }, signal);
+  return doubt?.kind === 'misconfigured' ? doubt : null;
 }

@@ -231,8 +231,20 @@ describe('a server without a list', () => {
     expect(new Set(upstream.requests.map(({ method }) => method))).toEqual(new Set(['GET']));
   });
 
-  it('may be one that the runner started and that answers no GET', async () => {
-    expect(await find(await serverThat(), { own: true })).toBeNull();
+  it('has none when the runner started it and nothing is at either path', async () => {
+    const upstream = await serverThat();
+    const sentence = `No chat completions API at ${upstream.url}/v1: /models answered 404.`;
+    expect(await find(upstream, { own: true })).toEqual(wrong(sentence));
+  });
+
+  it('needs nothing at either path if it has a health path, but must not refuse the key', async () => {
+    const upstream = await serverThat();
+    expect(await find(upstream, { hasHealthPath: true })).toBeNull();
+    await upstream.close();
+    const closed = await serverThat(undefined, { status: 401 });
+    expect(await find(closed, { hasHealthPath: true, key: 'k' })).toEqual(
+      wrong('The server refused the upstream key (401).'),
+    );
   });
 });
 

@@ -8,9 +8,14 @@ export interface InspectedServer extends UpstreamAccess {
   readonly baseUrl: string;
   /**
    * Whether the runner started the server for this model. Such a server may list its one model
-   * under another name if ours is only assumed. It needs no list and no other route for GET.
+   * under another name if ours is only assumed.
    */
   readonly own: boolean;
+  /**
+   * Whether the model has a health path. It tells that the server is up, so a list may be missing,
+   * and a GET of the completions path may find nothing. Default: it has none.
+   */
+  readonly hasHealthPath?: boolean;
   readonly timeoutMs: number;
   /** How it is asked. By default each time anew. */
   readonly get?: Get;
@@ -36,7 +41,7 @@ export async function inspect(server: InspectedServer, signal: AbortSignal): Pro
   if (answer.status === 429) return null;
   const served = answer.status < 300 && !isPage(answer) ? listIn(answer) : 'no_list';
   if (served !== 'no_list') return inspectServed(served, server, signal);
-  return server.own ? null : inspectRoute(answer, server, signal);
+  return server.hasHealthPath ? inspectKey(server, signal) : inspectRoute(answer, server, signal);
 }
 
 /** What is too long to read may be a long list. */
@@ -47,13 +52,9 @@ async function inspectServed(
   server: InspectedServer,
   signal: AbortSignal,
 ): Promise<Problem | null> {
-  const readable = served === 'unreadable' ? [] : served;
   if (served !== 'unreadable' && server.name !== '' && !serves(served, server))
     return misconfigured(describeServed(served, server.name));
-  // A runner's own server knows no key unless the model has one, but for llama.cpp, which may have
-  // one in its environment.
-  const mayAskForKey = !server.own || server.key || readable.some(({ ownedBy }) => ownedBy === 'llamacpp');
-  return mayAskForKey ? inspectKey(server, signal) : null;
+  return inspectKey(server, signal);
 }
 
 /**

@@ -1,13 +1,22 @@
 import { get } from './get.ts';
 import { type InspectedServer, inspect, misconfigured, type Problem } from './inspect.ts';
 
-/** Finds out whether calls to a server can work: at its health path, if one was given. */
-export const probe = (
+/**
+ * Finds out whether calls to a server can work. A health path tells whether it is up. It is given
+ * where the list of models is incomplete or missing, so the list is asked only whether it refuses
+ * the key.
+ */
+export async function probe(
   server: InspectedServer,
   healthPath: string | undefined,
   signal: AbortSignal,
-): Promise<Problem | null> =>
-  healthPath === undefined ? inspect(server, signal) : probeHealth(server, healthPath, signal);
+): Promise<Problem | null> {
+  if (healthPath === undefined) return inspect(server, signal);
+  const unhealthy = await probeHealth(server, healthPath, signal);
+  if (unhealthy) return unhealthy;
+  const problem = await inspect({ ...server, name: '', hasHealthPath: true }, signal);
+  return problem?.kind === 'misconfigured' ? problem : null;
+}
 
 /** Nothing is known of the path, so any answer that says nothing against it is healthy. */
 async function probeHealth(

@@ -31,6 +31,7 @@ beforeEach(() => {
     keepOutput: false,
     env: { PATH: '/usr/bin:/bin' },
     user: null,
+    alwaysOn: false,
     timings: FAST.drivers,
     leads: () => leads(),
     nowMs: Date.now,

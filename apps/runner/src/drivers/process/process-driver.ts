@@ -1,5 +1,6 @@
 import { endGroup, isAlive } from '@tidegate/processes';
 import type { Driver, LeftBehind } from '../driver.ts';
+import type { UpstreamAccess } from '../upstream-access.ts';
 import { removeLog } from './log-file.ts';
 import { ProcessRun, type ProcessRunOptions } from './process-run.ts';
 import { type ProcessRecord, readRecord, removeRecord, writeRecord } from './state-file.ts';
@@ -30,6 +31,10 @@ export class ProcessDriver implements Driver {
     const recorded = this.#record();
     if (recorded) this.#run.adopt(recorded, resumed);
     else this.#spawning = this.#run.spawn();
+  }
+
+  change(access: UpstreamAccess): void {
+    this.#run?.change(access);
   }
 
   async halt(): Promise<void> {

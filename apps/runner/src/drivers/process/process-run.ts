@@ -3,13 +3,14 @@ import { type Exit, isAlive, type SystemUser } from '@tidegate/processes';
 import { type Clocks, monotonicSince } from '../../clocks.ts';
 import { jittered, pause } from '../../pause.ts';
 import type { DriverReport, DriverTimings } from '../driver.ts';
-import { get, type NoAnswer } from '../probe/get.ts';
-import { inspect } from '../probe/inspect.ts';
+import type { NoAnswer } from '../probe/get.ts';
+import type { Problem } from '../probe/inspect.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
 import { describeExit, describeStartFailure } from './describe-exit.ts';
 import { boundLog, logFileOf } from './log-file.ts';
 import type { Ports } from './ports.ts';
 import { lastLines, NO_OUTPUT, type ProcessOutput, secretsOf } from './process-output.ts';
+import { ProcessProbe } from './process-probe.ts';
 import { type Spawned, spawnModel } from './spawn.ts';
 import type { ProcessRecord } from './state-file.ts';
 
@@ -27,6 +28,8 @@ export interface ProcessRunOptions extends Clocks {
   readonly env: Readonly<Record<string, string>>;
   /** Whom the process runs as. Null: the runner's own user. */
   readonly user: SystemUser | null;
+  /** An always-on model is not ended when calls to it cannot work. */
+  readonly alwaysOn: boolean;
   readonly timings: DriverTimings;
   /**
    * Whether this runner leads its pool at this moment. If it stood still, another one may have
@@ -44,7 +47,17 @@ export interface ProcessRunOptions extends Clocks {
  */
 export class ProcessRun {
   readonly #options: ProcessRunOptions;
+  readonly #probe: ProcessProbe;
   readonly #ending = new AbortController();
+  /** Ends the pause before the next look. */
+  #pausing = new AbortController();
+  #access: UpstreamAccess;
+  /** Looks in a row that found that calls cannot work. */
+  #faults = 0;
+  /** Since when it has been reported as one that cannot be called. */
+  #faultySinceMs = 0;
+  /** The last reported reason. Empty: none since it was up. */
+  #reason = '';
   /** Whether it has been ready. */
   #up = false;
   /** Whether the process has ended. */
@@ -52,10 +65,19 @@ export class ProcessRun {
 
   constructor(options: ProcessRunOptions) {
     this.#options = options;
+    this.#access = options.access;
+    this.#probe = new ProcessProbe(options);
   }
 
   end(): void {
     this.#ending.abort();
+    this.#pausing.abort();
+  }
+
+  /** From now on it is called with this key and name. Finds out soon whether that can work. */
+  change(access: UpstreamAccess): void {
+    this.#access = access;
+    this.#pausing.abort();
   }
 
   /**
@@ -114,16 +136,13 @@ export class ProcessRun {
     this.#up = true;
     printed.forget();
     this.#reportUp(record);
-    await this.#watchHealth(record);
+    // What an earlier runner found is not known, nor whether key and name have changed since.
+    await this.#watchHealth(record, resumed);
   }
 
-  #reportUp(record: ProcessRecord): void {
-    const replica = { id: `${record.pid}-${record.port}`, baseUrl: this.#baseUrlOf(record) };
+  #reportUp({ pid, port }: ProcessRecord): void {
+    const replica = { id: `${pid}-${port}`, baseUrl: this.#probe.baseUrl(port) };
     this.#options.report({ type: 'up', replicas: [replica] });
-  }
-
-  #baseUrlOf({ port }: ProcessRecord): string {
-    return `http://${this.#options.host}:${port}/v1`;
   }
 
   get #command(): string {
@@ -134,7 +153,7 @@ export class ProcessRun {
     const { settings, timings, monotonicMs, random } = this.#options;
     const deadlineMs = monotonicSince(record.launchedAtMs, this.#options) + settings.startTimeoutS * 1_000;
     for (;;) {
-      const failure = (await this.#probe(record)) ?? (await this.#inspectReady(record));
+      const failure = (await this.#health(record)) ?? (await this.#inspectReady(record));
       if (this.#signal.aborted) return false;
       if (failure === null) return true;
       if (monotonicMs() >= deadlineMs) {
@@ -146,40 +165,64 @@ export class ProcessRun {
     }
   }
 
-  /**
-   * Checks the model list once the health path says that the process is ready. A list that is
-   * missing or not understood is no problem.
-   */
+  /** Finds out whether calls can work, once the health path says that the process is ready. */
   async #inspectReady(record: ProcessRecord): Promise<NoAnswer | null> {
-    const { access, timings } = this.#options;
-    const server = { baseUrl: this.#baseUrlOf(record), ...access, own: true };
-    const problem = await inspect({ ...server, timeoutMs: timings.probeTimeoutMs }, this.#signal);
+    const problem = await this.#probe.calls(record.port, this.#access, this.#signal);
     if (problem?.kind === 'misconfigured') this.#lose(problem.sentence);
-    // Without a list, the process may have died meanwhile.
-    return problem?.kind === 'no_answer' ? this.#probe(record) : null;
+    // Without an answer, the process may have died meanwhile.
+    return problem?.kind === 'no_answer' ? this.#health(record) : null;
   }
 
-  async #watchHealth(record: ProcessRecord): Promise<void> {
-    const { timings, random } = this.#options;
+  #health({ port }: ProcessRecord): Promise<NoAnswer | null> {
+    return this.#probe.health(port, this.#signal);
+  }
+
+  /** @param now whether to begin without a pause */
+  async #watchHealth(record: ProcessRecord, now: boolean): Promise<void> {
+    const { timings, random, onProbeFailure } = this.#options;
     let failures = 0;
-    while (!this.#signal.aborted) {
-      await pause(jittered(failures === 0 ? timings.probeMs : timings.retryProbeMs, random), this.#signal);
+    for (let pauseMs = now ? 0 : timings.probeMs; !this.#signal.aborted; ) {
+      await pause(jittered(pauseMs, random), this.#pausing.signal);
       if (this.#signal.aborted) return;
-      const failure = await this.#probe(record);
+      // A change during the look ends the next pause.
+      this.#pausing = new AbortController();
+      const failure = await this.#health(record);
+      const problem =
+        failure === null ? await this.#probe.calls(record.port, this.#access, this.#signal) : null;
       if (this.#signal.aborted) return;
       failures = failure === null ? 0 : failures + 1;
-      if (failure !== null) this.#options.onProbeFailure();
+      if (failure !== null || problem?.kind === 'misconfigured') onProbeFailure();
       if (failures >= timings.probesToLose)
         this.#lose(`The model stopped answering its health probes (${failure}).`);
+      if (failure === null) this.#judge(record, problem);
+      const inDoubt = failures > 0 || (this.#faults > 0 && this.#reason === '');
+      pauseMs = inDoubt ? timings.retryProbeMs : timings.probeMs;
     }
   }
 
-  async #probe(record: ProcessRecord): Promise<NoAnswer | null> {
-    const { host, settings, timings } = this.#options;
-    const url = `http://${host}:${record.port}${settings.healthPath}`;
-    const answer = await get({ url, timeoutMs: timings.probeTimeoutMs }, this.#signal);
-    if (typeof answer === 'string') return answer;
-    return answer.status >= 200 && answer.status < 300 ? null : `HTTP ${answer.status}`;
+  /**
+   * Reports whether calls to the process can work, when that changes. It is left alone, because
+   * they may work again when key or name is changed back. One that wakes on request is given up in
+   * the end, so that it gives back its room.
+   */
+  #judge(record: ProcessRecord, problem: Problem | null): void {
+    const { timings, settings, alwaysOn, monotonicMs, report } = this.#options;
+    // The health path has answered.
+    if (problem?.kind === 'no_answer') return;
+    if (problem === null) {
+      if (this.#reason !== '') this.#reportUp(record);
+      this.#faults = 0;
+      this.#reason = '';
+      return;
+    }
+    const { sentence } = problem;
+    this.#faults++;
+    if (this.#faults < timings.probesToEject) return;
+    if (this.#reason === '') this.#faultySinceMs = monotonicMs();
+    const late = monotonicMs() - this.#faultySinceMs >= settings.startTimeoutS * 1_000;
+    if (late && !alwaysOn) this.#lose(sentence);
+    else if (sentence !== this.#reason) report({ type: 'down', reason: sentence, watching: true });
+    this.#reason = sentence;
   }
 
   async #adoptedExit(record: ProcessRecord): Promise<Exit> {
