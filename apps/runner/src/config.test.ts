@@ -5,6 +5,7 @@ const NEEDED = {
   DATABASE_URL: 'postgresql://127.0.0.1/tidegate',
   RUNNER_STATE_DIR: '/var/lib/tidegate',
   SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+  SERVICE_TOKENS: `gateway:${'x'.repeat(32)}`,
 };
 
 const models = (env: Record<string, string>, uid: number) => readConfig({ ...NEEDED, ...env }, uid).modelUser;
@@ -14,7 +15,7 @@ describe('the environment of models', () => {
     ADMIN_PORT: '0',
     AUTH_SECRET: 'secret',
     AUTH_SECRET_FILE: '/run/secrets/auth',
-    SERVICE_TOKENS: `gateway:${'x'.repeat(32)}`,
+    SERVICE_TOKENS: NEEDED.SERVICE_TOKENS,
     AWS_SECRET_ACCESS_KEY: 'of another program',
     HF_TOKEN: 'hf_1',
     HTTPS_PROXY: 'http://user:password@proxy',
@@ -91,10 +92,10 @@ describe('the runner', () => {
     ]);
   });
 
-  it('lets other machines in only with the tokens of services', () => {
-    const open = { ...NEEDED, RUNNER_HOST: '0.0.0.0' };
-    expect(() => readConfig(open)).toThrow('SERVICE_TOKENS: is not set, and RUNNER_HOST');
-    expect(readConfig({ ...open, SERVICE_TOKENS: `ctl:${'x'.repeat(32)}` }).trust.tokens).toHaveLength(1);
+  it.each(['127.0.0.1', '0.0.0.0'])('answers on %s only with the tokens of services', (RUNNER_HOST) => {
+    const { SERVICE_TOKENS: _, ...withoutTokens } = NEEDED;
+    expect(() => readConfig({ ...withoutTokens, RUNNER_HOST })).toThrow('SERVICE_TOKENS: is not set, and');
+    expect(readConfig({ ...NEEDED, RUNNER_HOST }).trust.tokens).toHaveLength(1);
   });
 });
 
