@@ -77,6 +77,7 @@ const FIGURES: Readonly<Record<string, readonly string[]>> = {
   'who has Try it open': [minutes(pageKeyMs)],
   "a model's conditions": [`${numberIn(LEASE, 'KEPT_DAYS')} days`, `last ${numberIn(LEASE, 'KEPT_CHANGES')}`],
   sessions: [days(numberIn(`${AUTH}/auth.ts`, 'expiresIn') * 1_000)],
+  'in the browser': [days(numberIn(`${AUTH}/devices.ts`, 'LASTS_S') * 1_000)],
   'steps of signing in': [minutes(numberIn(`${AUTH}/auth.ts`, 'SECOND_STEP_S') * 1_000)],
   invitations: [days(numberIn('packages/control/src/invitations/invitations.ts', 'VALID_MS'))],
   'attempts to sign in': [minutes(attemptMs)],

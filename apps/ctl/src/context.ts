@@ -53,8 +53,8 @@ export interface Presentation<T> {
 /**
  * Runs one operation and shows its result, as one JSON document or as text. A refusal goes to
  * stderr, one line for each fault, with exit status 1. So does what keeps a change that is saved
- * from being in force. Of its result, JSON then has `inForce`, and text only what is shown once: the
- * rest would say that all is done.
+ * from being in force. Of its result, JSON then has `inForce`, and text only what is shown once:
+ * the rest would say that all is done.
  */
 export async function show<T>(
   context: Context,

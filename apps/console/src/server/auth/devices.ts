@@ -13,7 +13,7 @@ export type Proof = 'password' | 'second factor';
 
 export interface Device {
   readonly id: string;
-  /** The account that signed in. It may be deleted, and its e-mail may belong to another one now. */
+  /** The account that signed in. It may be deleted, and its e-mail may be another one's now. */
   readonly userId: string;
 }
 
