@@ -1,6 +1,5 @@
 import { LOCAL_POOL, newUserId, randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import { eventually } from '@tidegate/testing';
 import type { Actor } from './access/access.ts';
 import type { Role } from './access/policy.ts';
 import { type Control, createControl } from './control.ts';
@@ -12,7 +11,6 @@ import type {
   PoolActivity,
   RunnerPort,
   ServerToInspect,
-  Tx,
   WorkloadCheck,
 } from './deps.ts';
 import type { ControlRefusal, Result } from './result.ts';
@@ -113,28 +111,6 @@ export async function waiting(db: Db): Promise<number> {
     SELECT count(*)::int AS count FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   return row?.count ?? 0;
-}
-
-/** Holds a lock until `begin` waits for it. Then does the rest of what the lock is held for. */
-export async function whileHeld<T>(
-  db: Db,
-  lock: (tx: Tx) => Promise<unknown>,
-  begin: () => Promise<T>,
-  then: (tx: Tx) => Promise<unknown>,
-): Promise<T> {
-  const { begun } = await db.$transaction(
-    async (tx) => {
-      await lock(tx);
-      const running = begin();
-      // Nobody waits for it before the end of the transaction.
-      running.catch(() => {});
-      await eventually(async () => (await waiting(db)) === 1);
-      await then(tx);
-      return { begun: running };
-    },
-    { timeout: 60_000 },
-  );
-  return begun;
 }
 
 /** The value of a result that must be ok. */

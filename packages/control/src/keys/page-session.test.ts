@@ -9,7 +9,6 @@ import {
   SESSION_IDLE_MS,
   value,
   waiting,
-  whileHeld,
 } from '../fixture.ts';
 
 type Owner = Awaited<ReturnType<Fixture['user']>>;
@@ -152,13 +151,14 @@ describe('a page key that is being made', () => {
   it('is not made if its session ends meanwhile', async () => {
     const { org, going } = await owners('Ends meanwhile');
     const session = await fixture.session(going);
-    const made = await whileHeld(
-      db,
-      (tx) => tx.$queryRaw`SELECT id FROM "user" WHERE id = ${going.userId} FOR NO KEY UPDATE`,
-      () => fixture.control.createPageKey(going, { org, session }),
-      (tx) => tx.session.delete({ where: { id: session } }),
-    );
-    expect(refusal(made).code).toBe('conflict');
+    const { making } = await db.$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${going.userId} FOR NO KEY UPDATE`;
+      const made = fixture.control.createPageKey(going, { org, session });
+      await eventually(async () => (await waiting(db)) === 1);
+      await tx.session.delete({ where: { id: session } });
+      return { making: made };
+    });
+    expect(refusal(await making).code).toBe('conflict');
     expect(await listed(org)).toEqual([]);
   });
 

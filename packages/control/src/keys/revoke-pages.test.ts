@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
-import { createFixture, type Fixture, OPERATOR, refusal, value, whileHeld } from '../fixture.ts';
+import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
 type Owner = Awaited<ReturnType<Fixture['user']>>;
 
@@ -33,13 +33,29 @@ async function owners(name: string) {
   return { org, going: await fixture.user(org, 'owner'), staying: await fixture.user(org, 'owner') };
 }
 
-/** Does the rest of a change of an organization's members, once `begin` waits for it. */
-const whileLocked = <T>(
+/**
+ * Holds the lock under which an organization's members change, until `begin` waits for it. Then
+ * does the rest of such a change.
+ */
+async function whileLocked<T>(
   org: string,
   begin: () => Promise<T>,
   then: (tx: Pick<Db, 'member' | 'apiKey'>) => Promise<unknown>,
-): Promise<T> =>
-  whileHeld(db, (tx) => tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`, begin, then);
+): Promise<T> {
+  const { begun } = await db.$transaction(
+    async (tx) => {
+      await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
+      const running = begin();
+      // Nobody waits for it before the end of the transaction.
+      running.catch(() => {});
+      await eventually(async () => (await waiting(db)) === 1);
+      await then(tx);
+      return { begun: running };
+    },
+    { timeout: 60_000 },
+  );
+  return begun;
+}
 
 describe('the page key of an owner', () => {
   it.each<[string, (org: string, owner: Owner) => Promise<unknown>]>([
