@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { seal } from '@tidegate/contracts';
@@ -99,6 +99,22 @@ describe('a process that fails to start', () => {
     expect(reason.split('\n')[1]).toBe('using [hidden], [hidden] and [hidden]');
   });
 
+  it('shows neither of two upstream keys if that was changed meanwhile', async () => {
+    const sealed = (key: string) => Uint8Array.from(seal(harness.secretKey, key));
+    const [begun, changed] = [join(harness.dir, 'begun'), join(harness.dir, 'changed')];
+    const waits = `until [ -e ${changed} ]; do sleep 0.02; done`;
+    const command = `echo >${begun}; ${waits}; echo sk-before sk-after; exit 1`;
+    const id = await harness.publish({ upstreamKey: sealed('sk-before'), settings: { command } });
+    const runner = await harness.start();
+    const woken = runner.wake(id);
+    await eventually(async () => existsSync(begun));
+    const data = { upstreamKey: sealed('sk-after'), version: { increment: 1 } };
+    await harness.db.model.update({ where: { id }, data });
+    await runner.refresh(id);
+    writeFileSync(changed, '');
+    expect((await woken).reason.split('\n')[1]).toBe('[hidden] [hidden]');
+  });
+
   it('in time quotes what it printed', async () => {
     const { reason } = await failureOf('echo loading; sleep 100', { settings: { startTimeoutS: 1 } });
     expect(reason).toBe('The model was not ready within 1 s (connection refused).\nloading');
@@ -187,9 +203,12 @@ describe('the last lines of the output', () => {
     expect(Buffer.byteLength(lastLines('漢'.repeat(1_000), []))).toBeLessThanOrEqual(1_024);
   });
 
-  it('hide secrets from environment, command and upstream key', () => {
+  it('hide secrets from environment, command and upstream keys', () => {
     const env = { HF_TOKEN: 'hf_abcdef', PATH: '/usr/bin', MY_PASSWORD: 'x' };
-    const secrets = secretsOf(env, 'run --api-key "sk-12345" --tokenizer /m/t --max-tokens 4096', 'up-12345');
-    expect(secrets.sort()).toEqual(['hf_abcdef', 'sk-12345', 'up-12345']);
+    const secrets = secretsOf(env, 'run --api-key "sk-12345" --tokenizer /m/t --max-tokens 4096', [
+      'up-12345',
+      'up-67890',
+    ]);
+    expect(secrets.sort()).toEqual(['hf_abcdef', 'sk-12345', 'up-12345', 'up-67890']);
   });
 });

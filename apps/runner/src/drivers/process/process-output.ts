@@ -130,11 +130,11 @@ const MIN_SECRET_LENGTH = 6;
 export function secretsOf(
   env: Readonly<Record<string, string>>,
   command: string,
-  upstreamKey: string,
+  upstreamKeys: readonly string[],
 ): string[] {
   const given = Object.entries(env).flatMap(([name, value]) => (SECRET_NAME.test(name) ? value : []));
   const argued = [...command.matchAll(SECRET_ARGUMENT)].map(([, value]) => value ?? '');
-  return [upstreamKey, ...given, ...argued]
+  return [...upstreamKeys, ...given, ...argued]
     .filter(({ length }) => length >= MIN_SECRET_LENGTH)
     .sort((a, b) => b.length - a.length);
 }
