@@ -66,27 +66,26 @@ export function describePages(site: Site): void {
         const [model] = must(await site.control().listModels(OPERATOR, { org: 'demo' }));
         const [key] = must(await site.control().listKeys(OPERATOR, { org: 'demo' }));
         const screens = [...SCREENS, 'requests/errors', `api/${model?.id}`, `keys/${key?.id}`];
-        const slow = await slowly(site.url());
-        try {
-          await Promise.all(
-            [1280, 390].map(async (width) => {
-              const looks = { viewport: { width, height: 844 } };
-              const entrance = await site.visit(looks);
-              await entrance.page.goto(`${slow.url}/sign-in`);
-              await expectStill(entrance.page);
-              const { page, errors } = await site.signedIn(site.owner(), looks);
-              for (const path of [...screens.map((screen) => `/o/demo/${screen}`), '/account']) {
-                await page.goto(slow.url + path);
-                expect(new URL(page.url()).pathname).toBe(path);
-                await page.getByRole('heading', { level: 1 }).waitFor();
-                await expectStill(page);
-              }
-              expect([...entrance.errors, ...errors]).toEqual([]);
-            }),
-          );
-        } finally {
-          await slow.close();
-        }
+        const look = async (width: number, slow: string) => {
+          const looks = { viewport: { width, height: 844 } };
+          const entrance = await site.visit(looks);
+          await entrance.page.goto(`${slow}/sign-in`);
+          await expectStill(entrance.page);
+          const { page, errors } = await site.signedIn(site.owner(), looks);
+          for (const path of [...screens.map((screen) => `/o/demo/${screen}`), '/account']) {
+            await page.goto(slow + path);
+            expect(new URL(page.url()).pathname).toBe(path);
+            await page.getByRole('heading', { level: 1 }).waitFor();
+            await expectStill(page);
+          }
+          expect([...entrance.errors, ...errors]).toEqual([]);
+        };
+        await Promise.all(
+          [1280, 390].map(async (width) => {
+            const slow = await slowly(site.url());
+            await look(width, slow.url).finally(slow.close);
+          }),
+        );
       },
       TEST_TIMEOUT_MS,
     );

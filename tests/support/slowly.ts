@@ -7,14 +7,18 @@ const PIECES = 80;
 /** Long enough for a browser to paint what has arrived. */
 const PIECE_EVERY_MS = 20;
 
+const TAG_NAME = /<\/?[\w-]+/g;
+
 /** Long after the first paint. */
 const FONTS_AFTER_MS = 300;
 
 /**
  * Serves the same site, but its pages arrive tag by tag and its fonts late, as over a slow
- * connection.
+ * connection. What surrounds all screens does so once, as each piece has the browser paint. From
+ * then on it comes in one piece.
  */
 export async function slowly(site: string): Promise<{ url: string; close(): Promise<void> }> {
+  const known = new Set<string>();
   const server = createServer((asked, answer) => {
     const { 'accept-encoding': _, ...headers } = asked.headers;
     const passed = request(
@@ -26,7 +30,7 @@ export async function slowly(site: string): Promise<{ url: string; close(): Prom
         const type = response.headers['content-type'] ?? '';
         if (type.startsWith('font/')) await after(FONTS_AFTER_MS);
         if (!type.startsWith('text/html')) return response.pipe(answer);
-        await dribble(Buffer.concat(await response.toArray()).toString(), answer);
+        await dribble(Buffer.concat(await response.toArray()).toString(), answer, known);
       },
     );
     passed.on('error', () => answer.destroy());
@@ -44,10 +48,10 @@ export async function slowly(site: string): Promise<{ url: string; close(): Prom
   };
 }
 
-async function dribble(page: string, answer: ServerResponse): Promise<void> {
+async function dribble(page: string, answer: ServerResponse, known: Set<string>): Promise<void> {
   const whole = inPlace(page);
   let sent = 0;
-  for (const cut of cutsOf(whole)) {
+  for (const cut of cutsOf(whole, known)) {
     answer.write(whole.slice(sent, cut));
     sent = cut;
     await after(PIECE_EVERY_MS);
@@ -55,12 +59,16 @@ async function dribble(page: string, answer: ServerResponse): Promise<void> {
   answer.end(whole.slice(sent));
 }
 
-/** Before tags, as far as there is anything to see. */
-function cutsOf(page: string): readonly number[] {
+/** Before tags, as far as there is anything to see that is not known. */
+function cutsOf(page: string, known: Set<string>): readonly number[] {
   const body = page.indexOf('<body');
+  const main = page.indexOf('<main');
+  const surroundings = page.slice(body, main).match(TAG_NAME)?.join() ?? '';
+  const from = known.has(surroundings) ? main : body;
+  known.add(surroundings);
   const seen = page.slice(body, page.indexOf('<script', page.indexOf('</main>')));
   const tags = [...seen.matchAll(/</g)].map(({ index }) => body + index);
-  return tags.filter((_, i) => i % Math.ceil(tags.length / PIECES) === 0);
+  return tags.filter((tag, i) => tag >= from && i % Math.ceil(tags.length / PIECES) === 0);
 }
 
 /** What React sends after the page, hidden and within the tags that HTML asks for around it. */
