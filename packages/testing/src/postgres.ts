@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type DatabaseService, migrate } from '@tidegate/db';
+import type { DatabaseService } from '@tidegate/db';
 import pg from 'pg';
 import { TEST_ENV, testEnv } from './env.ts';
 
@@ -32,6 +32,8 @@ export async function emptyPostgres(): Promise<TestPostgres> {
 export async function createTemplate(serverUrl: string): Promise<string> {
   const name = newName('template');
   await execute(serverUrl, `CREATE DATABASE ${name}`);
+  // Not loaded by each test file: most use this package, and no database.
+  const { migrate } = await import('@tidegate/db');
   await migrate(urlOf(serverUrl, name));
   return name;
 }
