@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -17,6 +18,8 @@ import { modelsOf, useStack } from '../support/stack.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CERTIFICATES = join(ROOT, 'tests/fixtures/tls/services');
 const CALLERS = 4;
+/** Many times while a service restarts, and not so often that the calls slow the restarts down. */
+const CALL_EVERY_MS = 100;
 const UPSTREAM_KEYS = ['sk-before', 'sk-meanwhile'];
 
 const newToken = () => randomBytes(32).toString('base64url');
@@ -105,7 +108,7 @@ async function call(gateway: string, key: string, model: string | undefined): Pr
 }
 
 /**
- * Calls these models without a pause until it is told to stop. Returns all statuses.
+ * Calls these models steadily until it is told to stop. Returns all statuses.
  *
  * @param gateways those that are called, in turn. It may change meanwhile
  */
@@ -117,8 +120,11 @@ function traffic(
   const statuses: number[] = [];
   let going = true;
   const caller = async () => {
-    for (let i = 0; going; i++)
+    for (let i = 0; going; i++) {
+      const next = after(CALL_EVERY_MS);
       statuses.push(await call(gateways[i % gateways.length] ?? '', key, models[i % models.length]));
+      await next;
+    }
   };
   const callers = Array.from({ length: CALLERS }, caller);
   /** Resolves after some more calls. */
