@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { createRedisClient, type RedisClient } from './client.ts';
 
@@ -31,6 +31,8 @@ export function openQueue(options: {
   readonly onError: (error: Error) => void;
 }): QueueLink {
   const { name, prefix, onError } = options;
+  // BullMQ takes longest to load of all in this package, which few import for a queue.
+  const loading = import('bullmq');
   const connection = createRedisClient(options.redisUrl, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
@@ -44,9 +46,9 @@ export function openQueue(options: {
     onError(error);
   });
   let queue: Queue | null = null;
-  const make = (): Queue => {
+  const make = (bullmq: Awaited<typeof loading>): Queue => {
     if (!isConnected(connection)) throw new Error("the queue's Redis is not connected", { cause: lost });
-    const made = new Queue(name, {
+    const made = new bullmq.Queue(name, {
       prefix,
       connection,
       skipMetasUpdate: true,
@@ -56,7 +58,8 @@ export function openQueue(options: {
   };
   return {
     async use(work) {
-      queue ??= make();
+      const bullmq = await loading;
+      queue ??= make(bullmq);
       const used = queue;
       try {
         await used.waitUntilReady();
@@ -68,6 +71,7 @@ export function openQueue(options: {
       return work(used);
     },
     async close() {
+      await loading;
       await queue?.close();
       connection.disconnect();
     },
