@@ -30,7 +30,9 @@ describe('errors, as the official openai package throws them', () => {
   let slow: Standin;
   let org: string;
   let api: OpenAI;
-  const base = () => stack().info.gateway;
+  /** From an address of its own: one may send 20 requests a minute with an invalid key. */
+  const clientOf = (key: string) =>
+    client(stack().info.gateway, key).withOptions({ defaultHeaders: { 'x-forwarded-for': '203.0.113.14' } });
 
   beforeAll(async () => {
     standin = await startStandin({ names: ['tide', 'eyes', 'stopped'], contextTokens: 1000 });
@@ -41,7 +43,7 @@ describe('errors, as the official openai package throws them', () => {
     await publish(stack(), org, slow.url, { name: 'slow' });
     await publish(stack(), org, standin.url, { name: 'stopped' });
     must(await controlOf(stack()).stopModel(OPERATOR, { org, name: 'stopped' }));
-    api = client(base(), (await newKey(stack(), org)).key);
+    api = clientOf((await newKey(stack(), org)).key);
     await eventually(() => api.chat.completions.create(ask('tide', 'Are you there?')));
     await eventually(() => api.chat.completions.create(ask('eyes', 'And you?')));
     await eventually(
@@ -97,7 +99,7 @@ describe('errors, as the official openai package throws them', () => {
   it('AuthenticationError 401 invalid_api_key', async () => {
     const { key } = await newKey(stack(), org);
     for (const wrong of ['sk-wrong', `${key.slice(0, -1)}${key.endsWith('a') ? 'b' : 'a'}`]) {
-      expect(await failure(client(base(), wrong).models.list())).toEqual([
+      expect(await failure(clientOf(wrong).models.list())).toEqual([
         'AuthenticationError',
         401,
         'invalid_api_key',
@@ -107,7 +109,7 @@ describe('errors, as the official openai package throws them', () => {
 
   it('AuthenticationError 401 invalid_api_key, from the request after the key was revoked', async () => {
     const { id, key } = await newKey(stack(), org);
-    const revoked = client(base(), key);
+    const revoked = clientOf(key);
     await revoked.models.list();
     must(await controlOf(stack()).revokeKey(OPERATOR, { org, id }));
     expect(await failure(revoked.models.list())).toEqual(['AuthenticationError', 401, 'invalid_api_key']);
@@ -146,7 +148,7 @@ describe('errors, as the official openai package throws them', () => {
       const { userId, email } = await owner();
       const actor = { kind: 'user', userId, email } as const;
       const session = await sessionOf(stack(), userId);
-      const page = client(base(), must(await control.createPageKey(actor, { org, session })).key);
+      const page = clientOf(must(await control.createPageKey(actor, { org, session })).key);
       await page.models.list();
       must<unknown>(await go(email, actor));
       expect(await failure(page.models.list())).toEqual(['AuthenticationError', 401, 'invalid_api_key']);
@@ -154,7 +156,7 @@ describe('errors, as the official openai package throws them', () => {
   );
 
   it('RateLimitError 429 rate_limit_exceeded [errors.rate_limit_exceeded]', async () => {
-    const limited = client(base(), (await newKey(stack(), org, { rpm: 1 })).key);
+    const limited = clientOf((await newKey(stack(), org, { rpm: 1 })).key);
     await limited.models.list();
     expect(await failure(limited.models.list())).toEqual(['RateLimitError', 429, 'rate_limit_exceeded']);
   });
@@ -163,7 +165,7 @@ describe('errors, as the official openai package throws them', () => {
     const poor = await newOrg(stack(), { tokensPerMonth: 999 });
     await publish(stack(), poor, standin.url);
     const { key } = await newKey(stack(), poor);
-    const retrying = client(base(), key, 2);
+    const retrying = clientOf(key).withOptions({ maxRetries: 2 });
     await eventually(async () => {
       const [, status] = await failure(retrying.chat.completions.create(ask('tide', 'x')));
       return status === 429;
@@ -182,7 +184,7 @@ describe('errors, as the official openai package throws them', () => {
     const { key } = await newKey(stack(), stranger);
     const [foreign, none] = await Promise.all(
       ['tide', 'edit'].map(async (model) => {
-        const answer = await fetch(`${base()}/chat/completions`, {
+        const answer = await fetch(`${stack().info.gateway}/chat/completions`, {
           method: 'POST',
           headers: { authorization: `Bearer ${key}` },
           body: JSON.stringify(ask(model, 'x')),
