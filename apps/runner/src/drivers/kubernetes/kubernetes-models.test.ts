@@ -29,6 +29,15 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
+const ENDING_POD = {
+  metadata: {
+    name: 'qwen-1',
+    deletionTimestamp: '2026-11-21T12:00:00Z',
+    deletionGracePeriodSeconds: 600,
+  },
+  status: { phase: 'Running' },
+};
+
 const kubernetes = () => ({
   access: cluster.kubeconfig(harness.dir),
   namespaces: new Set(['gpu']),
@@ -157,10 +166,7 @@ describe('a workload that gives way', () => {
     const runner = await harness.start({ kubernetes: kubernetes(), timings: { minimumStayMs: 0 } });
     const gateway = runner.watch('gw_1');
     await runner.wake(modelId);
-    const metadata = { name: 'qwen-1', deletionTimestamp: '2026-11-21T12:00:00Z' };
-    cluster.set('pods', [
-      { metadata: { ...metadata, deletionGracePeriodSeconds: 600 }, status: { phase: 'Running' } },
-    ]);
+    cluster.set('pods', [ENDING_POD]);
     const woken = runner.wake(next.modelId);
     await eventually(() => gateway.models.get(next.modelId)?.reason?.includes('Waits for room'));
     await eventually(() => gateway.condition(modelId) === 'CONDITION_ASLEEP');
@@ -296,13 +302,13 @@ describe('workloads that deleted models left', () => {
     cluster.workload(before, 1);
     cluster.workload(DEPLOYMENT, 1);
     // The pods of the first one take their time.
-    cluster.onScale = () => {};
+    cluster.set('pods', [ENDING_POD]);
     await leave('a', { name: 'before' });
     await leave('b', {});
     await harness.start({ kubernetes: kubernetes() });
     await eventually(() => cluster.replicas(before) === 0);
     await publish();
-    cluster.follow(before);
+    cluster.set('pods', []);
     await eventually(async () => (await harness.db.leftWorkload.count()) === 0);
     expect([cluster.replicas(DEPLOYMENT), counts()]).toEqual([1, [0]]);
   });
@@ -311,14 +317,15 @@ describe('workloads that deleted models left', () => {
     const modelId = await publish();
     const runner = await harness.start({ kubernetes: kubernetes() });
     await runner.wake(modelId);
-    const { onScale } = cluster;
-    cluster.onScale = (path, replicas) => replicas > 0 && onScale(path, replicas);
+    cluster.set('pods', [ENDING_POD]);
     await harness.db.model.update({ where: { id: modelId }, data: { deletedAt: new Date() } });
     await runner.refresh(modelId);
     await eventually(() => cluster.replicas(DEPLOYMENT) === 0);
     const next = await publish();
     await runner.refresh(next);
-    expect(await runner.wake(next)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    const woken = runner.wake(next);
+    cluster.set('pods', []);
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING' });
     await harness.elapse(300);
     expect(counts()).toEqual([1, 0, 1]);
   });
