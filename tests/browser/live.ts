@@ -149,9 +149,13 @@ export function describeLive(site: Site): void {
         );
         try {
           await admin.$executeRawUnsafe(`ALTER DATABASE "${name}" WITH ALLOW_CONNECTIONS false`);
-          await admin.$queryRaw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name}`;
-          await lookAgain(open);
-          await open.getByText('What you see may be old').waitFor();
+          // A connection that is just being made is let in and not listed yet, so this ends them
+          // until the page has noticed.
+          await eventually(async () => {
+            await admin.$queryRaw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name}`;
+            await lookAgain(open);
+            return open.getByText('What you see may be old').isVisible();
+          });
           expect(await open.getByRole('dialog').getByLabel('Name').inputValue()).toBe('Half typed');
           await open.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
           await open.getByText('Check whether anything changed').waitFor();
