@@ -136,6 +136,7 @@ async function makeUsage(url) {
       ),
     );
     await db.usageDay.createMany({ data: rows, skipDuplicates: true });
+    await makeMonth(db, rows);
     for (const { id, weight } of models.map((model, m) => ({ id: model.id, weight: 40 / (m + 1) })))
       for (let d = 0; d < DAYS; d++) await makeTimes(db, org.id, id, new Date(today - d * DAY_MS), weight);
     const lastUsedAt = new Date(Date.now() - 40_000);
@@ -143,6 +144,26 @@ async function makeUsage(url) {
   } finally {
     await closeDb(db);
   }
+}
+
+/**
+ * What the plan counts of these days. The limiter reads it before the month's first request.
+ *
+ * @param {import('@tidegate/db').Db} db @param {ReturnType<typeof usageOf>[]} rows
+ */
+async function makeMonth(db, rows) {
+  const month = new Date().toISOString().slice(0, 7);
+  const counted = rows.filter(({ day }) => day.toISOString().startsWith(month));
+  const sum = (/** @type {(row: typeof rows[number]) => bigint} */ of) =>
+    counted.reduce((total, row) => total + of(row), 0n);
+  await db.monthTotal.create({
+    data: {
+      orgId: rows[0]?.orgId ?? '',
+      month,
+      requests: sum(({ requests }) => requests),
+      chargedTokens: sum((row) => row.promptTokens + row.completionTokens + row.unreportedTokens),
+    },
+  });
 }
 
 /**
