@@ -96,6 +96,7 @@ function serve(server: Server): Promise<string> {
     stop: answer('stop', state('CONDITION_STOPPED')),
     inspect: answer('inspect', { problem: 'It refuses the upstream key (401).' }),
     checkWorkload: answer('checkWorkload', { problem: 'There is no Service gpu/w.' }),
+    getRoom: answer('getRoom', { room: { used: 70, waiting: 1 } }),
     // When it is told of a model for the second time, it answers that the model is not published.
     refresh: (call: Parameters<ReturnType<typeof answer>>[0], callback: sendUnaryData<object>) => {
       const again = asked.some(
@@ -441,6 +442,17 @@ describe('an installation from the beginning', () => {
     });
     expect(await set('--upstream-key', '')).toMatchObject({ status: 0, err: warning });
     await db.model.deleteMany({ where: { id } });
+  });
+
+  it('lists pools with what is in use of each, as far as its runner answers', async () => {
+    const pools = { ...env, RUNNER_ADDRESS: `gone=127.0.0.1:1,gpu0=${env.RUNNER_ADDRESS}` };
+    for (const name of ['gone', 'gpu0'])
+      await ctl(['pool', 'set', '--name', name, '--capacity', '80'], pools);
+    const { out } = await ctl(['pool', 'list'], pools);
+    expect(out).toMatch(/^Name +Capacity +Always on +In use +Waiting +Models\n/);
+    expect(out).toMatch(/^gone +80 +0 +– +– +0$/m);
+    expect(out).toMatch(/^gpu0 +80 +0 +70 +1 +0$/m);
+    await db.runnerPool.deleteMany();
   });
 
   it('has the runner of the pool test them, and says so when it cannot be reached', async () => {

@@ -108,6 +108,16 @@ export interface RunnerPort {
   checkWorkload(workload: ServedWorkload, pool: string): Promise<WorkloadCheck>;
   /** By pool. Pools whose runner did not answer are left out; it rejects when none did. */
   activity(orgId: string): Promise<ReadonlyMap<string, PoolActivity>>;
+  /** Null: the pool has no capacity, so nothing is shared. */
+  room(pool: string): Promise<PoolRoom | null>;
+}
+
+/** What the models of all organizations hold of a pool's capacity. */
+export interface PoolRoom {
+  /** May exceed a capacity that was lowered. */
+  readonly used: number;
+  /** Models that wait until there is room. */
+  readonly waiting: number;
 }
 
 /** The pool of models that are published without one. */

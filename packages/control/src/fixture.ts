@@ -9,6 +9,7 @@ import type {
   LimiterPort,
   LiveMonth,
   PoolActivity,
+  PoolRoom,
   RunnerPort,
   ServerToInspect,
   WorkloadCheck,
@@ -45,6 +46,8 @@ interface RecordedRunner extends RunnerPort {
   /** Replicas by model id. */
   counts: PoolActivity['replicas'];
   pools: readonly string[];
+  /** By pool. Any other has no capacity. */
+  readonly rooms: Map<string, PoolRoom>;
   /** What it says of the next workload. */
   workload: WorkloadCheck;
   readonly calls: string[];
@@ -181,6 +184,7 @@ function recordedRunner(): RecordedRunner {
     started: 'starting',
     counts: new Map(),
     pools: [LOCAL_POOL],
+    rooms: new Map(),
     workload: { problem: '', impossible: false },
     calls: [],
     looked: [],
@@ -204,6 +208,10 @@ function recordedRunner(): RecordedRunner {
       if (recorded.away) throw new Error('away');
       recorded.looked.push(orgId);
       return new Map([[LOCAL_POOL, { inFlight: recorded.busy, replicas: recorded.counts }]]);
+    },
+    room: async (pool) => {
+      if (recorded.away) throw new Error('away');
+      return recorded.rooms.get(pool) ?? null;
     },
   };
   return recorded;

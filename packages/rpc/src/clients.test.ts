@@ -92,6 +92,7 @@ describe('a client of runners', () => {
       ...unary,
       Inspect: unused,
       CheckWorkload: unused,
+      GetRoom: unused,
       Watch: (call: { write(update: object): void }) => call.write({ revision: 1 }),
     });
     const behind = await new Promise<number>((resolve, reject) =>

@@ -18,6 +18,8 @@ import type {
   ForgetOrgResponse__Output,
   GetMonthRequest,
   GetMonthResponse__Output,
+  GetRoomRequest,
+  GetRoomResponse__Output,
   InspectRequest,
   InspectResponse__Output,
   LimiterClient,
@@ -108,6 +110,7 @@ interface UnaryMethods {
   inspect: { request: InspectRequest; response: InspectResponse__Output };
   checkWorkload: { request: CheckWorkloadRequest; response: CheckWorkloadResponse__Output };
   listActivity: { request: ListActivityRequest; response: ListActivityResponse__Output };
+  getRoom: { request: GetRoomRequest; response: GetRoomResponse__Output };
 }
 
 type Unary<M extends keyof UnaryMethods> = (

@@ -8,6 +8,8 @@ const columns: Column<PoolView>[] = [
   { title: 'Name', cell: (pool) => pool.name },
   { title: 'Capacity', cell: (pool) => pool.capacity ?? 'no limit' },
   { title: 'Always on', cell: (pool) => pool.permanent },
+  { title: 'In use', cell: (pool) => pool.inUse ?? '–' },
+  { title: 'Waiting', cell: (pool) => pool.waiting ?? '–' },
   { title: 'Models', cell: (pool) => pool.models },
 ];
 

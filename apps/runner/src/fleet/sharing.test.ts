@@ -54,7 +54,7 @@ describe('models that share a pool', () => {
     expect(runs(busy)).toBe(false);
   });
 
-  it('say that they wait for room, to gateways, in Postgres and in the log, until they have it', async () => {
+  it('say that they wait for room, to gateways, operators, in Postgres and in the log, until they have it', async () => {
     const busy = await harness.publishProcess({}, { cost: 8 });
     const next = await harness.publishProcess({}, { cost: 3 });
     const said: Record<string, unknown>[] = [];
@@ -68,6 +68,7 @@ describe('models that share a pool', () => {
     const row = () => harness.db.model.findUniqueOrThrow({ where: { id: next.modelId } });
     await eventually(async () => (await row()).conditionReason === reason);
     await eventually(() => gateway.models.get(next.modelId)?.reason === reason);
+    expect(await runner.room()).toEqual({ used: 8, waiting: 1 });
     expect(gateway.condition(next.modelId)).toBe('CONDITION_STARTING');
     const { orgId, name } = await row();
     const waits = said.filter(({ msg }) => msg === 'a model waits for room in its pool');
@@ -75,6 +76,7 @@ describe('models that share a pool', () => {
     gateway.activity = [];
     gateway.report();
     expect(await woken).toMatchObject({ ...RUNNING, reason: '' });
+    expect(await runner.room()).toEqual({ used: 3, waiting: 0 });
     await eventually(async () => (await row()).conditionReason === null);
   });
 

@@ -89,6 +89,7 @@ export function createHandlers({
         .map(([modelId, inFlight]) => ({ modelId, inFlight }));
       callback(null, { models, replicas: fleet.replicas(orgId) });
     },
+    GetRoom: (_call, callback) => callback(null, { room: fleet.room() }),
     Inspect: inspectHandler(inspection),
     Watch: watchHandler(gateways, catalog),
   };

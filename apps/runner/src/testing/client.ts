@@ -16,12 +16,14 @@ export const calls = (client: RunnerClient) => {
     const { models } = await callUnary(client, 'listActivity', { orgId }, { deadlineMs: 5_000 });
     return Object.fromEntries(models.map(({ modelId, inFlight }) => [modelId, inFlight]));
   };
+  const room = async () => (await callUnary(client, 'getRoom', {}, { deadlineMs: 5_000 })).room;
   return {
     wake: call('wake'),
     startModel: call('start'),
     stopModel: call('stop'),
     refresh: call('refresh'),
     inFlight,
+    room,
   };
 };
 

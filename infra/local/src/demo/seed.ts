@@ -54,6 +54,7 @@ export async function seedDemo(
       activity: notYet,
       inspect: notYet,
       checkWorkload: notYet,
+      room: notYet,
     },
     secretKey: Buffer.from(secrets.secretKey, 'base64'),
     now: Date.now,

@@ -48,6 +48,11 @@ export function runnerOverGrpc(
       if (answered.length > 0) return new Map(answered);
       throw asked.find((one) => one.status === 'rejected')?.reason;
     },
+    room: (pool) =>
+      runners.call(pool, async (callUnary, client) => {
+        const { room } = await callUnary(client, 'getRoom', {}, { deadlineMs: SHOWN_DEADLINE_MS });
+        return room && { used: room.used, waiting: room.waiting };
+      }),
     close: () => runners.close(),
   };
 }

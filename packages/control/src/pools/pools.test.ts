@@ -28,14 +28,19 @@ const publish = (name: string, mode: 'always_on' | 'wake_on_request', cost: numb
 const capacity = (of: number) => fixture.control.setPool(OPERATOR, { name: 'gpu0', capacity: of });
 
 describe('the capacity of a pool', () => {
-  it('is listed with what always-on models take of it, and can be taken away', async () => {
+  it('is listed with what models take of it, always on and now, and can be taken away', async () => {
     value(await capacity(80));
     value(await publish('always', 'always_on', 30));
     value(await publish('wakes', 'wake_on_request', 50));
-    expect(value(await fixture.control.listPools(OPERATOR))).toEqual([
-      { name: 'gpu0', capacity: 80, permanent: 30, models: 2 },
-      { name: 'local', capacity: null, permanent: 0, models: 0 },
-    ]);
+    fixture.runner.rooms.set('gpu0', { used: 70, waiting: 1 });
+    const gpu0 = { name: 'gpu0', capacity: 80, permanent: 30, models: 2 };
+    const none = { inUse: null, waiting: null };
+    const local = { name: 'local', capacity: null, permanent: 0, ...none, models: 0 };
+    const listed = async () => value(await fixture.control.listPools(OPERATOR));
+    expect(await listed()).toEqual([{ ...gpu0, inUse: 70, waiting: 1 }, local]);
+    fixture.runner.away = true;
+    expect(await listed()).toEqual([{ ...gpu0, ...none }, local]);
+    fixture.runner.away = false;
     expect(value(await capacity(0)).capacity).toBeNull();
     value(await publish('any', 'wake_on_request', 1_000));
   });

@@ -14,6 +14,10 @@ export interface PoolView {
   readonly capacity: number | null;
   /** What always-on models take of it for good. */
   readonly permanent: number;
+  /** What models take of it now. Null: it has no capacity, or its runner does not answer. */
+  readonly inUse: number | null;
+  /** Models that wait until there is room. Null as `inUse` is. */
+  readonly waiting: number | null;
   /** Published models, of all organizations. */
   readonly models: number;
 }
@@ -99,11 +103,13 @@ async function writePool(
   await auditInEach(tx, actor, now(), orgIds, event);
 }
 
-async function poolView({ db }: ControlDeps, name: string): Promise<PoolView> {
-  const [row, permanent, models] = await Promise.all([
+async function poolView({ db, runner }: ControlDeps, name: string): Promise<PoolView> {
+  const [row, permanent, models, room] = await Promise.all([
     db.runnerPool.findUnique({ where: { name } }),
     permanentCost(db, name, null),
     db.model.count({ where: { pool: name, deletedAt: null } }),
+    runner.room(name).catch(() => null),
   ]);
-  return { name, capacity: row?.capacity ?? null, permanent, models };
+  const { used: inUse = null, waiting = null } = room ?? {};
+  return { name, capacity: row?.capacity ?? null, permanent, inUse, waiting, models };
 }

@@ -25,6 +25,7 @@ const MAY_CALL: Readonly<Record<string, readonly CallerName[]>> = {
   '/tidegate.runner.v1.Runner/Refresh': ['console', 'ctl'],
   '/tidegate.runner.v1.Runner/CheckWorkload': ['console', 'ctl'],
   '/tidegate.runner.v1.Runner/ListActivity': ['console', 'ctl'],
+  '/tidegate.runner.v1.Runner/GetRoom': ['console', 'ctl'],
   '/tidegate.runner.v1.Runner/Inspect': ['console', 'ctl'],
 };
 

@@ -30,6 +30,7 @@ const RUNNER: Rules<RunnerDefinition> = {
   Refresh: CONTROL_PLANE,
   CheckWorkload: CONTROL_PLANE,
   ListActivity: CONTROL_PLANE,
+  GetRoom: CONTROL_PLANE,
   Inspect: CONTROL_PLANE,
 };
 
