@@ -177,6 +177,30 @@ describe('a workload that gives way', () => {
   });
 });
 
+describe('a workload that is deleted while it runs', () => {
+  it('keeps its room until its pods have ended', async () => {
+    await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
+    const next = await harness.publishProcess({}, { cost: 1 });
+    const modelId = await publish({ cost: 1 });
+    const runner = await harness.start({ kubernetes: kubernetes() });
+    const gateway = runner.watch('gw_1');
+    await runner.wake(modelId);
+    cluster.set('pods', [ENDING_POD]);
+    cluster.deleteWorkload(DEPLOYMENT);
+    cluster.onScale(DEPLOYMENT, 0);
+    await eventually(() => gateway.condition(modelId) === 'CONDITION_FAILED');
+    expect(gateway.models.get(modelId)?.reason).toBe('There is no Deployment gpu/qwen.');
+    const woken = runner.wake(next.modelId);
+    const looks = () => cluster.asked.filter(({ resource }) => resource === 'pods').length;
+    await eventually(() => gateway.models.get(next.modelId)?.reason?.includes('Waits for room'));
+    const before = looks();
+    await eventually(() => looks() > before + 1);
+    expect(next.starts()).toEqual([]);
+    cluster.set('pods', []);
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING' });
+  });
+});
+
 describe('a runner that leads while Kubernetes does not answer', () => {
   const counts = () =>
     cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? [body.spec.replicas] : []));
