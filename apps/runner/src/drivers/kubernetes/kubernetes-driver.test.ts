@@ -850,9 +850,9 @@ describe('what is left behind', () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
     cluster.set('pods', [pod({ phase: 'Running' })]);
-    const { driver, last } = driverOf({}, { alwaysOn: true });
+    const { driver, last, waits } = driverOf({}, { alwaysOn: true });
     driver.find();
-    // Its pods are still ending.
+    await eventually(() => waits.at(-1) === 'Waits until its old pods have ended.');
     await eventually(() => cluster.asked.filter(({ resource }) => resource === 'pods').length > 1);
     expect(last()).toBeUndefined();
     cluster.set('pods', []);
