@@ -31,7 +31,7 @@ class TrackingCredentials extends ChannelCredentials {
     return this.#credentials._isSecure();
   }
 
-  /** Channels share connections if their credentials are equal. A new one must not get one that hangs. */
+  /** Channels of equal credentials share connections, and a new one must not get one that hangs. */
   _equals(other: ChannelCredentials): boolean {
     return other === this;
   }

@@ -67,7 +67,7 @@ export class KubernetesApi {
   readonly #connection: Pick<Connection, 'send'>;
   readonly #lead: Leading;
   readonly #timings: ApiTimings;
-  /** Of each workload that was seen, the labels of its pods. There are no more than models ever had. */
+  /** Of each workload that was seen, the labels of its pods. */
   readonly #selectors = new Map<string, string>();
 
   constructor(connection: Pick<Connection, 'send'>, lead: Leading, timings: ApiTimings = API_TIMINGS) {

@@ -22,8 +22,9 @@ export const haltWorkload = (options: WorkloadOptions, isTaken: IsTaken): Promis
  * pods end, too: those of one that was seen before are waited for.
  *
  * Pods that are still there long after their grace period are given up, with a warning: as a rule
- * their node is lost, and Kubernetes keeps them until somebody removes it. So are those of a deleted
- * workload that nobody tells to end: somebody wants to keep them, or they are another workload's.
+ * their node is lost, and Kubernetes keeps them until somebody removes it. If the workload was
+ * deleted, so are pods that nobody tells to end: somebody wants to keep them, or they are another
+ * workload's.
  *
  * @param isTaken null: the workload is off. Otherwise it is switched off first, unless it is taken.
  * @throws Error when nobody tells the pods to end, or when somebody switches the workload on
