@@ -6,6 +6,7 @@ import {
   type ServiceError,
 } from '@grpc/grpc-js';
 import type { ServiceIdentity } from '@tidegate/runtime';
+import { BoundedChannel } from './bounded-channel.ts';
 import { LimiterStub, RunnerStub } from './definitions.ts';
 import type {
   CheckWorkloadRequest,
@@ -73,6 +74,9 @@ const runnerOptions: ChannelOptions = {
   'grpc.keepalive_timeout_ms': 4_000,
 };
 
+/** So that no connection is waited for longer than a few seconds. */
+const bounded: ClientOptions = { channelFactoryOverride: (...how) => new BoundedChannel(...how) };
+
 const credentialsOf = ({ tls }: ServiceIdentity) => (tls ? clientTls(tls) : credentials.createInsecure());
 const tokenOf = ({ token }: ServiceIdentity): ClientOptions =>
   token === null ? {} : { interceptors: [sendToken(token)] };
@@ -87,6 +91,7 @@ export function createLimiterClient(to: Peer | string, caller: ServiceIdentity =
   const peer = typeof to === 'string' ? { address: to, serverName: null } : to;
   return new LimiterStub(peer.address, credentialsOf(caller), {
     ...channelOptions,
+    ...bounded,
     ...tokenOf(caller),
     ...nameOf(peer),
   });
@@ -94,7 +99,11 @@ export function createLimiterClient(to: Peer | string, caller: ServiceIdentity =
 
 /** @param address `host:port`. A host's addresses are tried in turn, since one runner leads. */
 export const createRunnerClient = (address: string, caller: ServiceIdentity = NOBODY): RunnerClient =>
-  new RunnerStub(address, credentialsOf(caller), { ...runnerOptions, ...tokenOf(caller) });
+  new RunnerStub(address, credentialsOf(caller), {
+    ...runnerOptions,
+    ...bounded,
+    ...tokenOf(caller),
+  });
 
 interface UnaryMethods {
   refreshOrgs: { request: RefreshOrgsRequest; response: RefreshOrgsResponse__Output };

@@ -215,13 +215,15 @@ describe('a stop', () => {
     await eventually(() => pids.every((pid) => !isPidAlive(pid)));
   });
 
-  it('can be undone by a start, which waits until the old process has ended', async () => {
+  it('can be undone by a start, which waits until the old process has ended, and says so', async () => {
     const model = await harness.publishProcess({ how: 'stubborn' });
     const runner = await harness.start();
     await runner.wake(model.modelId);
     await runner.stopModel(model.modelId);
     expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
-    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    const reason = 'Waits until its old process has ended.';
+    await eventually(async () => (await persisted(model.modelId)).reason === reason);
+    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING', reason: '' });
     const [first, second] = model.starts();
     expect([isPidAlive(first?.pid ?? 0), isPidAlive(second?.pid ?? 0)]).toEqual([false, true]);
   });

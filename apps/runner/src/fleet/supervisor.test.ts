@@ -69,6 +69,7 @@ function fullRoom(): Room {
 
 /** Another model of a pool. */
 class Neighbour implements Tenant {
+  readonly orgId = 'org_2';
   readonly alwaysOn = false;
   readonly pinned = false;
   readonly leaving = false;

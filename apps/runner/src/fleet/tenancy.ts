@@ -33,6 +33,10 @@ export class Tenancy implements Tenant {
     return this.#deps.current().spec.modelId;
   }
 
+  get orgId(): string {
+    return this.#deps.current().spec.orgId;
+  }
+
   get cost(): number {
     return this.#deps.current().spec.cost;
   }
@@ -83,23 +87,41 @@ export class Tenancy implements Tenant {
 
   /** Why it does not start yet. Empty: it does not wait, or not for long. */
   get waitsFor(): string {
-    return this.isWaiting ? this.#waitsFor : '';
+    return this.isWaiting || this.#isRelaunching ? this.#waitsFor : '';
   }
 
   /**
-   * Says why the model waits, once for as long as that stays true. Called now and then: mostly
-   * there is room in a moment. How full the pool is, only the log tells: it is about models of
-   * other organizations, too.
+   * Says why the model waits, once for as long as that stays true. Called now and then: mostly it
+   * starts in a moment.
    */
   explainWait(): void {
-    const use = this.#deps.room.use();
-    if (!this.isWaiting || use === null) return;
-    const { capacity, used } = use;
-    const why = `Waits for room in its pool: it needs ${this.cost} of ${capacity}.`;
-    if (why === this.#waitsFor) return;
+    const why = this.#isRelaunching ? this.#remains() : this.#wantedRoom();
+    if (why === '' || why === this.#waitsFor) return;
     this.#waitsFor = why;
-    this.#deps.logger.info({ capacity, used, cost: this.cost }, 'a model waits for room in its pool');
     this.#deps.announce();
+  }
+
+  /** Its last run must end before it starts. */
+  get #isRelaunching(): boolean {
+    return this.#deps.current().state.phase === 'relaunching';
+  }
+
+  #remains(): string {
+    const { driver } = this.#deps.current().spec.driver;
+    return `Waits until its old ${driver === 'kubernetes' ? 'pods have' : 'process has'} ended.`;
+  }
+
+  /** Empty: it does not wait for room. */
+  #wantedRoom(): string {
+    const { room, logger } = this.#deps;
+    const use = room.use();
+    if (!this.isWaiting || use === null) return '';
+    const { capacity, used } = use;
+    const { cost } = this;
+    if (this.#waitsFor === '') logger.info({ capacity, used, cost }, 'a model waits for room in its pool');
+    // How full the pool is, only the log tells: it is about models of other organizations, too.
+    const leaving = room.hasLeaving(this.orgId) ? ' A model that is ending still has room there.' : '';
+    return `Waits for room in its pool: it needs ${cost} of ${capacity}.${leaving}`;
   }
 
   /** Asks for room, and launches the driver when there is some. */
@@ -116,6 +138,7 @@ export class Tenancy implements Tenant {
 
   /** Gives up waiting. */
   stopWaiting(): void {
+    this.#waitsFor = '';
     this.#deps.room.stopWaiting(this);
   }
 

@@ -3,6 +3,7 @@ import { decide, type Holder, permanentIn } from './decide.ts';
 /** A model of the pool, as its room is shared out. */
 export interface Tenant {
   readonly modelId: string;
+  readonly orgId: string;
   /** What a start of it needs now. */
   readonly cost: number;
   readonly alwaysOn: boolean;
@@ -66,6 +67,13 @@ export class Room {
     if (this.#capacity === null) return null;
     const used = [...this.#holders.values()].reduce((total, cost) => total + cost, 0);
     return { capacity: this.#capacity, used, waiting: this.#waiting.size };
+  }
+
+  /** Whether a model of that organization that is being ended still has room. */
+  hasLeaving(organization: string): boolean {
+    return [...this.#holders].some(
+      ([{ orgId, leaving }, cost]) => orgId === organization && leaving && cost > 0,
+    );
   }
 
   isWaiting(tenant: Tenant): boolean {

@@ -101,6 +101,11 @@ export class FakeKubernetes {
     this.#workloads.set(path, { replicas, observed: replicas, version: ++this.#version });
   }
 
+  /** Somebody deletes it. Its pods end later. */
+  deleteWorkload(path: string): void {
+    this.#workloads.delete(path);
+  }
+
   /** What somebody has set: `ns/deployments/name`. */
   replicas(path: string): number {
     return this.#workloads.get(path)?.replicas ?? -1;

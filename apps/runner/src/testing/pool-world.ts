@@ -35,6 +35,7 @@ export class WorldModel implements Tenant {
   askedMs: number | null = null;
   cost: number;
   readonly modelId: string;
+  readonly orgId = 'org_1';
   readonly alwaysOn: boolean;
   readonly pinned: boolean;
   readonly #pool: PoolWorld;

@@ -67,6 +67,8 @@ export class KubernetesApi {
   readonly #connection: Pick<Connection, 'send'>;
   readonly #lead: Leading;
   readonly #timings: ApiTimings;
+  /** Of each workload that was seen, the labels of its pods. */
+  readonly #selectors = new Map<string, string>();
 
   constructor(connection: Pick<Connection, 'send'>, lead: Leading, timings: ApiTimings = API_TIMINGS) {
     this.#connection = connection;
@@ -75,8 +77,16 @@ export class KubernetesApi {
     this.#timings = timings;
   }
 
-  scale(workload: Workload, signal: AbortSignal): Promise<V1Scale> {
-    return this.#json({ method: 'GET', path: scalePath(workload) }, signal);
+  async scale(workload: Workload, signal: AbortSignal): Promise<V1Scale> {
+    const path = scalePath(workload);
+    const scale = await this.#json<V1Scale>({ method: 'GET', path }, signal);
+    if (scale.status?.selector) this.#selectors.set(path, scale.status.selector);
+    return scale;
+  }
+
+  /** Finds the pods of a workload, also after it was deleted. Undefined: it was never seen. */
+  selectorOf(workload: Workload): string | undefined {
+    return this.#selectors.get(scalePath(workload));
   }
 
   /** Fails with CONFLICT when the workload has changed since `scale` was read. */

@@ -1,4 +1,4 @@
-import type { V1Pod } from '@kubernetes/client-node';
+import type { V1Pod, V1Scale } from '@kubernetes/client-node';
 import { doubledMs, jittered, pause } from '../../pause.ts';
 import type { IsTaken } from '../driver.ts';
 import { ApiError, type KubernetesApi, type Workload } from './api.ts';
@@ -18,10 +18,13 @@ export const haltWorkload = (options: WorkloadOptions, isTaken: IsTaken): Promis
 
 /**
  * Waits until all pods of a workload that is off have ended: until then they have their GPU, though
- * no count of the workload has them any more.
+ * no count of the workload has them any more. So it is when the workload was deleted, which has its
+ * pods end, too: those of one that was seen before are waited for.
  *
  * Pods that are still there long after their grace period are given up, with a warning: as a rule
- * their node is lost, and Kubernetes keeps them until somebody removes it.
+ * their node is lost, and Kubernetes keeps them until somebody removes it. If the workload was
+ * deleted, so are pods that nobody tells to end: somebody wants to keep them, or they are another
+ * workload's.
  *
  * @param isTaken null: the workload is off. Otherwise it is switched off first, unless it is taken.
  * @throws Error when nobody tells the pods to end, or when somebody switches the workload on
@@ -38,14 +41,11 @@ export async function awaitEnd(
   let failures = 0;
   for (let looks = 1; ; looks++) {
     try {
+      const scale = await offScale(api, settings, unless, signal);
+      if (scale === 'taken') return;
       // Whoever switches it on later may be another model's runner, which this must not undo.
-      const scale = unless
-        ? await switchOff(api, settings, unless, signal)
-        : await api.scale(settings, signal);
-      if (scale === null) return;
-      if (countOf(scale) > 0) throw new Error('somebody switched it on while its pods were ending');
-      unless = null;
-      const pods = await podsOf(api, settings, scale.status?.selector, signal);
+      if (scale !== 'deleted') unless = null;
+      const pods = await podsOf(api, settings, signal);
       failures = 0;
       if (pods.length === 0) return;
       const untold = pods.filter(({ metadata }) => !metadata?.deletionTimestamp);
@@ -53,13 +53,12 @@ export async function awaitEnd(
       if (pods.length + untold.length < leastLeft) progressMs = nowMs();
       leastLeft = Math.min(leastLeft, pods.length + untold.length);
       if (nowMs() - progressMs >= timings.scaleDownMs + longestGraceMs(pods)) {
-        if (untold.length > 0)
+        if (untold.length > 0 && scale !== 'deleted')
           throw new Error('it was scaled to 0 and still has pods that nobody has told to end');
         logger.warn({ pods: pods.length }, 'pods are still there after their grace period: given up');
         return;
       }
     } catch (error) {
-      if (isAbsent(error)) return;
       if (!(error instanceof ApiError) || ++failures >= MAX_FAILURES) throw error;
     }
     const pauseMs = doubledMs(looks, timings.apiRetryMs, timings.podPollMs);
@@ -67,18 +66,34 @@ export async function awaitEnd(
   }
 }
 
+/** Throws as `awaitEnd` does. */
+async function offScale(
+  api: KubernetesApi,
+  workload: Workload,
+  isTaken: IsTaken | null,
+  signal: AbortSignal,
+): Promise<V1Scale | 'taken' | 'deleted'> {
+  try {
+    const scale = isTaken
+      ? await switchOff(api, workload, isTaken, signal)
+      : await api.scale(workload, signal);
+    if (scale && countOf(scale) > 0) throw new Error('somebody switched it on while its pods were ending');
+    return scale ?? 'taken';
+  } catch (error) {
+    if (isAbsent(error)) return 'deleted';
+    throw error;
+  }
+}
+
 /**
- * A workload's pods that have not ended, with those that are ending.
+ * A workload's pods that have not ended, with those that are ending. None are known of a workload
+ * that was never seen.
  *
  * @throws ApiError
  */
-export async function podsOf(
-  api: KubernetesApi,
-  { namespace }: Workload,
-  selector: string | undefined,
-  signal: AbortSignal,
-): Promise<V1Pod[]> {
-  const pods = selector ? await api.pods(namespace, selector, signal) : [];
+export async function podsOf(api: KubernetesApi, workload: Workload, signal: AbortSignal): Promise<V1Pod[]> {
+  const selector = api.selectorOf(workload);
+  const pods = selector ? await api.pods(workload.namespace, selector, signal) : [];
   return pods.filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed');
 }
 

@@ -729,6 +729,41 @@ describe('switching off', () => {
     expect(counts).toEqual([3, 0]);
   });
 
+  it('waits for the pods of a workload that is deleted meanwhile, and of one that was deleted before', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    cluster.set('pods', [ending('Running')]);
+    const { driver, logged } = driverOf({}, { nowMs: () => 0 });
+    for (const _when of ['meanwhile', 'before']) {
+      let done = false;
+      const halted = driver.halt().then(() => {
+        done = true;
+      });
+      await lookedAgain();
+      cluster.deleteWorkload(DEPLOYMENT);
+      await lookedAgain();
+      expect(done).toBe(false);
+      cluster.set('pods', []);
+      await halted;
+      cluster.set('pods', [ending('Running')]);
+    }
+    expect(logged).toEqual([]);
+  });
+
+  it('gives up pods of a deleted workload that nobody tells to end, with a warning', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    cluster.set('pods', [pod({ phase: 'Running' })]);
+    let nowMs = 0;
+    const { driver, logged } = driverOf({}, { nowMs: () => nowMs });
+    const halted = driver.halt();
+    await lookedAgain();
+    cluster.deleteWorkload(DEPLOYMENT);
+    await lookedAgain();
+    expect(logged).toEqual([]);
+    nowMs = FAST.drivers.scaleDownMs;
+    await halted;
+    expect(logged).toMatchObject([{ msg: expect.stringContaining('given up') }]);
+  });
+
   it('is done when the workload is not there', async () => {
     await driverOf().driver.halt();
     expect(cluster.asked).toHaveLength(1);
@@ -815,9 +850,9 @@ describe('what is left behind', () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
     cluster.set('pods', [pod({ phase: 'Running' })]);
-    const { driver, last } = driverOf({}, { alwaysOn: true });
+    const { driver, last, waits } = driverOf({}, { alwaysOn: true });
     driver.find();
-    // Its pods are still ending.
+    await eventually(() => waits.at(-1) === 'Waits until its old pods have ended.');
     await eventually(() => cluster.asked.filter(({ resource }) => resource === 'pods').length > 1);
     expect(last()).toBeUndefined();
     cluster.set('pods', []);

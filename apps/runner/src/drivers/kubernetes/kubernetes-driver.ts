@@ -37,7 +37,7 @@ export class KubernetesDriver implements Driver {
     try {
       const scale = await api.scale(settings, signal);
       if (countOf(scale) === 0) {
-        const pods = await podsOf(api, settings, scale.status?.selector, signal);
+        const pods = await podsOf(api, settings, signal);
         return pods.length > 0 ? 'remains' : 'nothing';
       }
       const { slices } = await api.endpointSlices(settings.namespace, settings.service, signal);

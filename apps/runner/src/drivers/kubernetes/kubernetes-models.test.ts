@@ -168,10 +168,59 @@ describe('a workload that gives way', () => {
     await runner.wake(modelId);
     cluster.set('pods', [ENDING_POD]);
     const woken = runner.wake(next.modelId);
-    await eventually(() => gateway.models.get(next.modelId)?.reason?.includes('Waits for room'));
+    const reason = () => gateway.models.get(next.modelId)?.reason;
+    const room = 'Waits for room in its pool: it needs 1 of 1.';
+    await eventually(() => reason() === `${room} A model that is ending still has room there.`);
     await eventually(() => gateway.condition(modelId) === 'CONDITION_ASLEEP');
     await eventually(() => cluster.asked.filter(({ resource }) => resource === 'pods').length > 2);
     expect([cluster.replicas(DEPLOYMENT), next.starts()]).toEqual([0, []]);
+    cluster.set('pods', []);
+    expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING' });
+  });
+});
+
+describe('a workload that is started while its old pods are ending', () => {
+  it('waits for them, and says so until it starts, to gateways and in Postgres', async () => {
+    const modelId = await publish();
+    const runner = await harness.start({ kubernetes: kubernetes() });
+    const gateway = runner.watch('gw_1');
+    await runner.wake(modelId);
+    cluster.set('pods', [ENDING_POD]);
+    await runner.stopModel(modelId);
+    await runner.startModel(modelId);
+    const reason = 'Waits until its old pods have ended.';
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
+    await eventually(async () => (await row()).conditionReason === reason);
+    await eventually(() => gateway.models.get(modelId)?.reason === reason);
+    expect(await row()).toMatchObject({ condition: 'starting' });
+    // Its new pods take long, for another reason.
+    cluster.onScale = () => {};
+    cluster.set('pods', []);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 1);
+    await eventually(async () => (await row()).conditionReason !== reason);
+    expect(await row()).toMatchObject({ condition: 'starting' });
+  });
+});
+
+describe('a workload that is deleted while it runs', () => {
+  it('keeps its room until its pods have ended', async () => {
+    await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
+    const next = await harness.publishProcess({}, { cost: 1 });
+    const modelId = await publish({ cost: 1 });
+    const runner = await harness.start({ kubernetes: kubernetes() });
+    const gateway = runner.watch('gw_1');
+    await runner.wake(modelId);
+    cluster.set('pods', [ENDING_POD]);
+    cluster.deleteWorkload(DEPLOYMENT);
+    cluster.onScale(DEPLOYMENT, 0);
+    await eventually(() => gateway.condition(modelId) === 'CONDITION_FAILED');
+    expect(gateway.models.get(modelId)?.reason).toBe('There is no Deployment gpu/qwen.');
+    const woken = runner.wake(next.modelId);
+    const looks = () => cluster.asked.filter(({ resource }) => resource === 'pods').length;
+    await eventually(() => gateway.models.get(next.modelId)?.reason?.includes('Waits for room'));
+    const before = looks();
+    await eventually(() => looks() > before + 1);
+    expect(next.starts()).toEqual([]);
     cluster.set('pods', []);
     expect(await woken).toMatchObject({ condition: 'CONDITION_RUNNING' });
   });

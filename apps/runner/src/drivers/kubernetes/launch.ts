@@ -129,6 +129,7 @@ export class Launch {
         this.#count.value = count;
         this.#problems.wait('');
         if (count > 0) return !signal.aborted;
+        this.#problems.wait('Waits until its old pods have ended.');
         await awaitEnd(this.#options, null, signal);
         this.#endWith({ type: 'off' });
         return false;

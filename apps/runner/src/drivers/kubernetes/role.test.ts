@@ -46,7 +46,9 @@ it("needs exactly the rights of the runner's Role", async () => {
   await cluster.close();
   rmSync(dir, { recursive: true });
 
-  const calls = Object.getOwnPropertyNames(KubernetesApi.prototype).filter((name) => name !== 'constructor');
+  const askNothing = ['constructor', 'selectorOf'];
+  const names = Object.getOwnPropertyNames(KubernetesApi.prototype);
+  const calls = names.filter((name) => !askNothing.includes(name));
   expect(calls.sort()).toEqual(
     ['autoscalers', 'endpointSlices', 'pods', 'scale', 'setScale', 'warnings', 'watchEndpointSlices'].sort(),
   );

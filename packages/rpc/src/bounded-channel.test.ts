@@ -1,0 +1,135 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { credentials, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { BoundedChannel } from './bounded-channel.ts';
+import { LimiterStub } from './definitions.ts';
+import {
+  callUnary,
+  createLimiterClient,
+  type LimiterClient,
+  type LimiterHandlers,
+  limiterService,
+} from './index.ts';
+
+const CONNECT_MS = 200;
+const LONG_MS = 60_000;
+
+/** What becomes of a connection: it is broken off, nothing is said, or the server has it. */
+type Fate = 'refused' | 'silent' | 'served';
+
+let server: Server;
+let front: ReturnType<typeof createServer>;
+let address: string;
+/** Of the next connections, and of all that follow. */
+let fates: Fate[];
+let sockets: Socket[];
+let clients: LimiterClient[];
+/** Called with what answers. */
+let onAsked: (answer: () => void) => void;
+
+beforeEach(async () => {
+  server = new Server();
+  const unused = () => {};
+  const others = { RefreshOrgs: unused, RevokeKey: unused, ForgetOrg: unused, Session: unused };
+  const handlers: LimiterHandlers = {
+    ...others,
+    GetMonth: (_call, callback) => onAsked(() => callback(null, { month: '2026-11' })),
+    ConfirmSettlements: unused,
+    FindRequest: unused,
+  };
+  server.addService(limiterService, handlers);
+  const behind = await new Promise<number>((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
+      error ? reject(error) : resolve(port),
+    ),
+  );
+  fates = ['served'];
+  onAsked = (answer) => answer();
+  sockets = [];
+  clients = [];
+  front = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => {});
+    const fate = fates.length > 1 ? fates.shift() : fates[0];
+    if (fate === 'refused') socket.destroy();
+    if (fate === 'silent') socket.resume();
+    if (fate !== 'served') return;
+    const onward = connect(behind, '127.0.0.1');
+    socket.pipe(onward).pipe(socket);
+    onward.on('error', () => {});
+  });
+  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+  address = `127.0.0.1:${(front.address() as AddressInfo).port}`;
+});
+
+afterEach(() => {
+  for (const client of clients) client.close();
+  for (const socket of sockets) socket.destroy();
+  front.close();
+  server.forceShutdown();
+});
+
+function impatient(): LimiterClient {
+  const client = new LimiterStub(address, credentials.createInsecure(), {
+    'grpc.initial_reconnect_backoff_ms': 10,
+    channelFactoryOverride: (...how) => new BoundedChannel(...how, CONNECT_MS),
+  });
+  clients.push(client);
+  return client;
+}
+const usual = (): LimiterClient => {
+  const client = createLimiterClient(address);
+  clients.push(client);
+  return client;
+};
+const ask = (client: LimiterClient, deadlineMs = LONG_MS) =>
+  callUnary(client, 'getMonth', { orgId: 'org_1' }, { deadlineMs });
+const UNAVAILABLE = { code: status.UNAVAILABLE };
+
+describe('a server that takes connections and says nothing', () => {
+  it('is given up soon, with its connection, and asked again with the next call', async () => {
+    fates = ['silent', 'served'];
+    const client = impatient();
+    await expect(ask(client)).rejects.toMatchObject(UNAVAILABLE);
+    if (!sockets[0]?.closed) await once(sockets[0] as Socket, 'close');
+    expect(await ask(client)).toMatchObject({ month: '2026-11' });
+    expect(sockets).toHaveLength(2);
+  });
+
+  it('is given up also if it refused connections before', async () => {
+    fates = ['refused', 'silent', 'served'];
+    const client = impatient();
+    await expect(ask(client)).rejects.toMatchObject(UNAVAILABLE);
+    // Meanwhile calls fail at once.
+    await eventually(() => ask(client).catch(() => null));
+    expect(sockets).toHaveLength(3);
+  });
+
+  it('keeps no other client from connecting, nor a connection of one that is closed', async () => {
+    fates = ['silent', 'served'];
+    const first = usual();
+    await expect(ask(first, 100)).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+    first.close();
+    expect(await ask(usual())).toMatchObject({ month: '2026-11' });
+    if (!sockets[0]?.closed) await once(sockets[0] as Socket, 'close');
+  });
+});
+
+it('a connection that came about stays, and calls on it end when their client is closed', async () => {
+  fates = ['served', 'silent'];
+  const client = impatient();
+  expect(await ask(client)).toMatchObject({ month: '2026-11' });
+  // As long as a connection may take.
+  await expect(ask(impatient())).rejects.toMatchObject(UNAVAILABLE);
+  const asked = new Promise<() => void>((resolve) => {
+    onAsked = resolve;
+  });
+  const call = ask(client);
+  const answer = await asked;
+  client.close();
+  answer();
+  expect(await call).toMatchObject({ month: '2026-11' });
+  expect(sockets).toHaveLength(2);
+});
