@@ -9,6 +9,7 @@ import { type Accounts, createAccounts } from './accounts.ts';
 import { auditedSignIn } from './audited.ts';
 import { type Auth, createAuth, type Hashing } from './auth.ts';
 import { createDevices, type Devices } from './devices.ts';
+import { digest } from './digest.ts';
 import { createSignIn, type SignIn } from './sign-in.ts';
 
 const PASSWORD = 'a-long-enough-password';
@@ -65,6 +66,12 @@ const attempt = (email: string, password: string, address: string, headers = new
   signIn.withPassword({ email, password, address, headers });
 const guard = (address: string, email: string, headers = new Headers()) =>
   signIn.guard(address, email, headers);
+
+/** Leaves what 300 attempts from elsewhere leave. */
+async function useUp(email: string): Promise<void> {
+  await guard('10.4.1.1', email);
+  await db.signInAttempt.update({ where: { key: `email:${digest(email)}` }, data: { count: 300 } });
+}
 
 /** The headers of a browser in which the e-mail has signed in. */
 async function browserOf(email: string, address: string): Promise<Headers> {
@@ -149,14 +156,16 @@ describe('sign-in with a password', () => {
   it('allows 30 attempts in 15 minutes for an e-mail from an address, and its owner can sign in from another', async () => {
     const email = await account();
     const waits: (number | null)[] = [];
-    // 451 attempts. The refused ones must not use up the e-mail's wider limit.
-    for (const length of [15, 16, ...Array(12).fill(35)]) {
+    for (const length of [15, 16, 25, ...Array(11).fill(1)]) {
       const guards = Array.from({ length }, () => guard('10.1.0.1', email));
       waits.push(...(await Promise.all(guards)));
       clock.advance(60_000);
     }
     expect(waits.filter((wait) => wait === null)).toHaveLength(30);
     expect((await attempt(email, PASSWORD, '10.1.0.1')).outcome).toBe('too many');
+    // The refused ones have not used up the e-mail's wider limit.
+    const wider = await db.signInAttempt.findUniqueOrThrow({ where: { key: `email:${digest(email)}` } });
+    expect(wider.count).toBe(30);
     expect((await attempt(email, PASSWORD, '10.1.0.2')).outcome).toBe('signed in');
     clock.advance(60_000);
     expect((await attempt(email, PASSWORD, '10.1.0.1')).outcome).toBe('signed in');
@@ -176,7 +185,7 @@ describe('sign-in with a password', () => {
   it('stays possible in a browser that signed in before, whatever others attempt, 30 times in 15 minutes', async () => {
     const email = await account();
     const browser = await browserOf(email, '10.4.0.1');
-    await Promise.all(Array.from({ length: 300 }, (_, i) => guard(`10.4.1.${i}`, email)));
+    await useUp(email);
     expect((await attempt(email, PASSWORD, '10.4.0.1')).outcome).toBe('too many');
     expect((await attempt(email, PASSWORD, '10.4.0.1', browser)).outcome).toBe('signed in');
     expect((await attempt('else@example.com', 'wrong', '10.4.0.1', browser)).outcome).toBe('wrong');
@@ -212,7 +221,7 @@ describe('sign-in with a password', () => {
     const { id } = await db.user.findUniqueOrThrow({ where: { email } });
     await db.user.delete({ where: { email } });
     await account(email);
-    await Promise.all(Array.from({ length: 300 }, (_, i) => guard(`10.7.1.${i}`, email)));
+    await useUp(email);
     expect((await attempt(email, PASSWORD, '10.7.2.1', browser)).outcome).toBe('too many');
     clock.advance(15 * 60_000);
     const again = await attempt(email, PASSWORD, '10.7.2.1', browser);
