@@ -32,7 +32,7 @@ export interface AuthOptions {
    * linked to it.
    */
   readonly recordAccount?: (event: AccountEvent) => Promise<void>;
-  /** How passwords are hashed. Default: better-auth's scrypt, with which control hashes them, too. */
+  /** How passwords are hashed. Default: with better-auth's scrypt, as control hashes them. */
   readonly hashing?: Hashing | undefined;
   /** Called when the identity provider's first sign-in has ended an account's sessions. */
   readonly endPageKeys?: EndPageKeys;
