@@ -10,7 +10,7 @@ import { signInByForm } from '../support/console.ts';
 import { must, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
 import { call } from '../support/http.ts';
 import { post } from '../support/org.ts';
-import { ctl, useStack } from '../support/stack.ts';
+import { useStack } from '../support/stack.ts';
 import { Canaries } from './content/canaries.ts';
 import { startCanaryModel } from './content/model.ts';
 import { filesBelow, metricsOf, type Place, postgresOf, redisOf } from './content/places.ts';
@@ -128,9 +128,9 @@ describe('content', () => {
       `ALTER TABLE request ADD CONSTRAINT refused CHECK (key_id <> '${refused.id}')`,
     );
     await call(base(), { key: refused.key, body: requestOf(canaries, 'whole') });
-    // Each probe is a process, which takes almost a second of CPU time.
-    const dead = async () => (await ctl<unknown[]>(stack(), 'queue', 'dead')).length > 0;
-    await eventually(dead, { intervalMs: 1_000 });
+    const isDead = ({ where, bytes }: Place) =>
+      where === 'metrics of metering' && /^tidegate_metering_jobs\{state="failed".*\} 1$/m.test(`${bytes}`);
+    await eventually(async () => (await metricsOf(stack())).some(isDead), { intervalMs: 500 });
     for (const name of ['metering', 'limiter', 'gateway']) {
       await begin({ base: base(), key }, canaries);
       stack().kill(name, 'SIGKILL');

@@ -129,7 +129,8 @@ function noteBeginning(socket: Socket): void {
   socket.write = (...args: unknown[]) => {
     const begun = beginnings.get(socket) ?? '';
     if (begun.length < MAX_REQUEST_LINE) {
-      beginnings.set(socket, begun + String(args[0]).slice(0, MAX_REQUEST_LINE));
+      const piece = (args[0] as string | Buffer).slice(0, MAX_REQUEST_LINE);
+      beginnings.set(socket, begun + String(piece));
     }
     return write(...args);
   };

@@ -156,6 +156,8 @@ export interface ControlDeps {
    * Whether a password lets in. An account may still have one where it does not. Default: true.
    */
   readonly passwords?: boolean | undefined;
+  /** Default: as better-auth hashes them, because the console verifies them so. */
+  readonly hashPassword?: ((password: string) => Promise<string>) | undefined;
   /** How long a session lasts without use. A page key lasts no longer. Default: for good. */
   readonly sessionIdleMs?: number | undefined;
   /** Unix milliseconds. */

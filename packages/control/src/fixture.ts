@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { LOCAL_POOL, newUserId, randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Actor } from './access/access.ts';
@@ -5,6 +6,7 @@ import type { Role } from './access/policy.ts';
 import { type Control, createControl } from './control.ts';
 import type {
   ConditionNow,
+  ControlDeps,
   Inspection,
   LimiterPort,
   LiveMonth,
@@ -26,6 +28,9 @@ export const SECRET_KEY = Buffer.alloc(32, 7);
 /** How long a session lasts without use, and how long at most. */
 export const SESSION_IDLE_MS = 8 * 3_600_000;
 const SESSION_MS = 7 * 86_400_000;
+/** Costs next to nothing. */
+export const hashPassword = async (password: string): Promise<string> =>
+  createHash('sha256').update(password).digest('hex');
 
 interface RecordedLimiter extends LimiterPort {
   away: boolean;
@@ -73,7 +78,8 @@ export interface Fixture {
   pageKey(user: Actor & { kind: 'user' }, org: string): ReturnType<Control['createPageKey']>;
 }
 
-export function createFixture(db: Db, now: () => number, { passwords = true } = {}): Fixture {
+/** @param more dependencies that a test needs to be different */
+export function createFixture(db: Db, now: () => number, more: Partial<ControlDeps> = {}): Fixture {
   const limiter = recordedLimiter();
   const runner = recordedRunner();
   const control = createControl({
@@ -81,9 +87,10 @@ export function createFixture(db: Db, now: () => number, { passwords = true } = 
     limiter,
     runner,
     secretKey: SECRET_KEY,
-    passwords,
+    hashPassword,
     sessionIdleMs: SESSION_IDLE_MS,
     now,
+    ...more,
   });
   const session: Fixture['session'] = async ({ userId }) => {
     const id = randomBase62(20);

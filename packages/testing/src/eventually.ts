@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+const MIN_INTERVAL_MS = 20;
+const MAX_INTERVAL_MS = 100;
+
 export interface EventuallyOptions {
   /** Default 60,000: enough on a busy machine. It costs time only when something is wrong. */
   readonly timeoutMs?: number;
-  /** The time between two probes; default 20. */
+  /**
+   * The time between two probes. Default: a tenth of the time since the first one, but at least 20
+   * and at most 100. So long waits do not take the CPU time of what they wait for.
+   */
   readonly intervalMs?: number;
 }
 
@@ -13,9 +19,9 @@ export interface EventuallyOptions {
  */
 export async function eventually<T>(
   probe: () => T | Promise<T>,
-  { timeoutMs = 60_000, intervalMs = 20 }: EventuallyOptions = {},
+  { timeoutMs = 60_000, intervalMs }: EventuallyOptions = {},
 ): Promise<Exclude<T, false | null | undefined>> {
-  const deadline = performance.now() + timeoutMs;
+  const begunMs = performance.now();
   for (;;) {
     let last: unknown;
     try {
@@ -26,10 +32,11 @@ export async function eventually<T>(
     } catch (error) {
       last = error;
     }
-    if (performance.now() >= deadline) {
+    const waitedMs = performance.now() - begunMs;
+    if (waitedMs >= timeoutMs) {
       const why = last instanceof Error ? last.message : String(last);
       throw new Error(`condition not met within ${timeoutMs} ms; last: ${why}`, { cause: last });
     }
-    await sleep(intervalMs);
+    await sleep(intervalMs ?? Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, waitedMs / 10)));
   }
 }

@@ -1,4 +1,5 @@
 export { freePort } from '@tidegate/embedded';
+export { cheapHashing } from './cheap-hashing.ts';
 export { type TestClock, testClock } from './clock.ts';
 export { type Collector, type ReceivedSpan, startCollector } from './collector.ts';
 export {

@@ -6,7 +6,8 @@ import { ask, newKey, newOrg, publish } from '../../support/org.ts';
 import { useSharedStack } from '../../support/stack.ts';
 
 export const CONTEXT = 1_000;
-export const MIB = 1024 * 1024;
+export const KIB = 1024;
+export const MIB = 1024 * KIB;
 export const SET_UP_MS = 90_000;
 const HEADERS_TIMEOUT_MS = 6_000;
 export const USAGE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };

@@ -81,7 +81,7 @@ export async function acceptInvitation(
   const { token } = parsed.value;
   const open = await openInvitation(deps, actor, { token });
   if (!open.ok) return open;
-  const newAccount = actor?.kind === 'user' ? null : await newAccountOf(open.value, parsed.value);
+  const newAccount = actor?.kind === 'user' ? null : await newAccountOf(deps, open.value, parsed.value);
   if (newAccount !== null && !newAccount.ok) return newAccount;
   return deps.db
     .$transaction(async (tx): Promise<Result<{ email: string; org: string }>> => {
@@ -155,6 +155,7 @@ const NO_PASSWORD: Fault = { field: 'password', message: 'Password must be given
 
 /** What creates the account. A password is hashed last, because that costs CPU time. */
 async function newAccountOf(
+  deps: ControlDeps,
   { email, org, hasAccount }: OpenInvitation,
   { name, password, withoutPassword }: z.output<typeof acceptInput>,
 ): Promise<Result<NewAccount>> {
@@ -164,7 +165,7 @@ async function newAccountOf(
   if (withoutPassword) return ok({ name, secret: null });
   if (password === undefined) return refuseInput(NO_PASSWORD);
   const weak = await weakPassword(password, { email, org: org.name });
-  return weak ? refuseInput(weak) : ok({ name, secret: await secretOf(password) });
+  return weak ? refuseInput(weak) : ok({ name, secret: await secretOf(deps, password) });
 }
 
 /** Adds to what is wrong with the input that its password is weak, so that all is told at once. */

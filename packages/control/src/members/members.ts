@@ -59,7 +59,7 @@ export async function addMember(
   const weak = password === undefined ? null : await weakPassword(password, { email, org: org.value.name });
   if (weak) return refuseInput(weak);
   const known = password === undefined && (await hasAccount(deps.db, email));
-  const secret = known ? null : await secretOf(password);
+  const secret = known ? null : await secretOf(deps, password);
   return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
     await lockMembers(tx, orgId);
     const user = await findOrCreateUser(tx, deps.now(), email, secret);

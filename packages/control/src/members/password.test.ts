@@ -2,8 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { newUserId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
-import { verifyPassword } from 'better-auth/crypto';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, hashPassword, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
 let postgres: TestPostgres;
 let db: Db;
@@ -42,7 +41,7 @@ const opens = async (userId: string, password: string): Promise<boolean> => {
   const { password: hash } = await db.account.findFirstOrThrow({
     where: { userId, providerId: 'credential' },
   });
-  return verifyPassword({ hash: hash ?? '', password });
+  return hash === (await hashPassword(password));
 };
 
 describe('a new password of an operator', () => {

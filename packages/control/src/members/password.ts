@@ -36,7 +36,7 @@ export async function setPassword(
   const { email, password } = parsed.value;
   const weak = password === undefined ? null : await weakPassword(password, { email });
   if (weak) return refuseInput(weak);
-  const { hash, generated } = await secretOf(password);
+  const { hash, generated } = await secretOf(deps, password);
   const set = await deps.db.$transaction(async (tx): Promise<Result<SignedOut>> => {
     // Two callers must not both create the first password.
     const userId = await lockAccountOf(tx, email);

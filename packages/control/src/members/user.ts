@@ -2,7 +2,7 @@ import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import { z } from 'zod';
 import { CREDENTIAL } from '../access/second-factor.ts';
-import type { Tx } from '../deps.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 const GENERATED_LENGTH = 20;
@@ -38,8 +38,11 @@ export interface Secret {
   readonly generated?: string;
 }
 
-export async function secretOf(password: string | undefined): Promise<Secret> {
-  const { hashPassword } = await import('better-auth/crypto');
+export async function secretOf(
+  deps: Pick<ControlDeps, 'hashPassword'>,
+  password: string | undefined,
+): Promise<Secret> {
+  const { hashPassword = (await import('better-auth/crypto')).hashPassword } = deps;
   if (password !== undefined) return { hash: await hashPassword(password) };
   const generated = randomBase62(GENERATED_LENGTH);
   return { hash: await hashPassword(generated), generated };

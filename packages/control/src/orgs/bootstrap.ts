@@ -42,7 +42,7 @@ export async function bootstrap(
   if (await deps.db.org.findFirst({ select: { id: true } })) return ok(null);
   const weak = password === undefined ? null : await weakPassword(password, { email, org: name });
   if (weak) return refuseInput(weak);
-  const secret = (await hasAccount(deps.db, email)) ? null : await secretOf(password);
+  const secret = (await hasAccount(deps.db, email)) ? null : await secretOf(deps, password);
   return deps.db.$transaction(async (tx): Promise<Result<BootstrapView | null>> => {
     await lockOrgs(tx);
     if (await tx.org.findFirst({ select: { id: true } })) return ok(null);

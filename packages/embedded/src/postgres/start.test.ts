@@ -16,6 +16,7 @@ const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 const settings = { fsync: 'off' };
 
 let template: string;
+let copied: Promise<string> | undefined;
 let directory: string;
 let dataDir: string;
 let running: RunningPostgres | undefined;
@@ -24,6 +25,7 @@ beforeAll(async () => {
   template = await mkdtemp(join(tmpdir(), 'tidegate-postgres-'));
   const first = await startPostgres({ dataDir: join(template, 'data'), port: await freePort(), settings });
   await first.stop();
+  await chmod(template, 0o755);
 });
 afterAll(() => rm(template, { recursive: true, force: true }));
 beforeEach(async () => {
@@ -56,15 +58,20 @@ async function query(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-/**
- * Copies the server's programs and libraries to a folder with this mode. With 0700 only this user
- * can enter.
- */
-async function copiedBinaries(mode: number): Promise<PostgresBinaries> {
+/** Copies the server's programs and libraries, once for all tests. */
+async function copyBinaries(): Promise<string> {
   const native = dirname(dirname((await findPostgresBinaries()).postgres));
-  const folder = join(directory, 'programs');
-  await mkdir(folder, { mode });
+  const folder = join(template, 'programs');
+  await mkdir(folder);
   await cp(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
+  return folder;
+}
+
+/** A copy of the programs in a folder with this mode. With 0700 only this user can enter. */
+async function copiedBinaries(mode: number): Promise<PostgresBinaries> {
+  copied ??= copyBinaries();
+  const folder = await copied;
+  await chmod(folder, mode);
   const bin = join(folder, 'native', 'bin');
   return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
 }

@@ -15,6 +15,11 @@ import type { EndPageKeys } from './page-keys.ts';
 import { passkeyPlugin } from './passkey-plugin.ts';
 import { acceptPrevious, versioned } from './previous-secret.ts';
 
+export interface Hashing {
+  hash(password: string): Promise<string>;
+  verify(given: { hash: string; password: string }): Promise<boolean>;
+}
+
 export interface AuthOptions {
   readonly db: Db;
   readonly consoleUrl: string;
@@ -27,6 +32,8 @@ export interface AuthOptions {
    * linked to it.
    */
   readonly recordAccount?: (event: AccountEvent) => Promise<void>;
+  /** How passwords are hashed. Default: with better-auth's scrypt, as control hashes them. */
+  readonly hashing?: Hashing | undefined;
   /** Called when the identity provider's first sign-in has ended an account's sessions. */
   readonly endPageKeys?: EndPageKeys;
 }
@@ -48,7 +55,7 @@ const SECOND_STEP_S = 600;
  * are reachable over HTTP.
  */
 export function createAuth(options: AuthOptions) {
-  const { db, consoleUrl, secret, previousSecret, oidc, recordAccount } = options;
+  const { db, consoleUrl, secret, previousSecret, oidc, hashing, recordAccount } = options;
   const secure = consoleUrl.startsWith('https://');
   const auth = betterAuth({
     appName: 'Tidegate',
@@ -69,6 +76,7 @@ export function createAuth(options: AuthOptions) {
       disableSignUp: true,
       minPasswordLength: 8,
       maxPasswordLength: 128,
+      ...(hashing && { password: hashing }),
     },
     session: SESSIONS,
     advanced: {

@@ -2,8 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres, totp } from '@tidegate/testing';
-import { hashPassword } from 'better-auth/crypto';
+import {
+  cheapHashing,
+  PATIENT_DB,
+  type TestPostgres,
+  testClock,
+  testPostgres,
+  totp,
+} from '@tidegate/testing';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { createAccounts } from './accounts.ts';
 import { auditedSecondFactor } from './audited.ts';
@@ -15,7 +21,7 @@ import { endPasswordSessions } from './sessions.ts';
 import { createSignIn, type SignIn } from './sign-in.ts';
 
 const PASSWORD = 'a-long-enough-password';
-const HASH = hashPassword(PASSWORD);
+const HASH = cheapHashing.hash(PASSWORD);
 const SECRET = 'x'.repeat(32);
 const SITE = 'https://console.example';
 
@@ -29,7 +35,7 @@ const clock = testClock();
 beforeAll(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url, PATIENT_DB);
-  auth = createAuth({ db, consoleUrl: SITE, secret: SECRET, oidc: null });
+  auth = createAuth({ db, consoleUrl: SITE, secret: SECRET, oidc: null, hashing: cheapHashing });
   const { now } = clock;
   const devices = createDevices({ secret: SECRET, consoleUrl: SITE, now });
   signIn = createSignIn({ db, auth, devices, now });
@@ -252,7 +258,7 @@ describe('an authenticator app', () => {
     const { email, uri } = await withApp();
     const next = 'y'.repeat(32);
     const authWith = (previousSecret?: string) =>
-      createAuth({ db, consoleUrl: SITE, secret: next, previousSecret, oidc: null });
+      createAuth({ db, consoleUrl: SITE, secret: next, previousSecret, oidc: null, hashing: cheapHashing });
     const others = await db.twoFactor.count();
     const lost = (await withApp()).email;
     await db.twoFactor.updateMany({ where: { user: { email: lost } }, data: { secret: '$ba$1$00' } });
@@ -340,8 +346,9 @@ describe('the trail of an account', () => {
     const quoted = new Headers({ cookie: `${headers.get('cookie')}`.replace(/=([^;]+)/g, '="$1"') });
     await come(totp(uri, 0), headers);
     await come('aaaaa-bbbbb', quoted);
-    await factor.complete({ code: totp(uri), headers: (await password(email)).headers });
-    await come(totp(uri), headers);
+    const code = totp(uri);
+    await factor.complete({ code, headers: (await password(email)).headers });
+    await come(code, headers);
     expect(events).toEqual([
       await eventOf(email, FAILED, { with: 'password and app' }),
       await eventOf(email, FAILED, { with: 'password and recovery code' }),

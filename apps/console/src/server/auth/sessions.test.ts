@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newOrgId, newPageKeyId, newUserId, randomBase62 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
-import { hashPassword } from 'better-auth/crypto';
+import { cheapHashing, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { type Auth, createAuth } from './auth.ts';
 import { createSessions, endPasswordSessions, isUse, type UserSessions } from './sessions.ts';
 
 const PASSWORD = 'a-long-enough-password';
-const HASH = hashPassword(PASSWORD);
+const HASH = cheapHashing.hash(PASSWORD);
 const IDLE_MS = 8 * 3_600_000;
 
 let postgres: TestPostgres;
@@ -19,7 +18,8 @@ const clock = testClock();
 beforeAll(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url, PATIENT_DB);
-  auth = createAuth({ db, consoleUrl: 'https://console.example', secret: 'x'.repeat(32), oidc: null });
+  const consoleUrl = 'https://console.example';
+  auth = createAuth({ db, consoleUrl, secret: 'x'.repeat(32), oidc: null, hashing: cheapHashing });
   sessions = createSessions({ db, auth, idleTimeoutMs: IDLE_MS, now: clock.now });
 });
 afterAll(async () => {

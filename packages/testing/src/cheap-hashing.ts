@@ -1,0 +1,11 @@
+import { createHash } from 'node:crypto';
+
+const hash = async (password: string): Promise<string> =>
+  `cheap:${createHash('sha256').update(password).digest('hex')}`;
+
+/** Hashes passwords, which costs next to nothing. For tests that are not about that. */
+export const cheapHashing = {
+  hash,
+  verify: async (given: { hash: string; password: string }): Promise<boolean> =>
+    given.hash === (await hash(given.password)),
+};
