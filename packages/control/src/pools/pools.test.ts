@@ -52,6 +52,9 @@ describe('the capacity of a pool', () => {
     fixture.runner.calls.length = 0;
     expect(value(await capacity(90))).toMatchObject({ capacity: 90, runnerTold: true });
     expect(fixture.runner.calls).toEqual([`refresh ${id} gpu0`]);
+    // It says what is in use once it knows the capacity.
+    fixture.runner.room = async () => ({ used: fixture.runner.calls.length, waiting: 0 });
+    expect(value(await capacity(80)).inUse).toBe(2);
     fixture.runner.away = true;
     expect(value(await capacity(0))).toMatchObject({ capacity: null, runnerTold: false });
   });

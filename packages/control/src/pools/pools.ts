@@ -70,7 +70,8 @@ export async function setPool(
     return refuse('conflict', message, 'capacity');
   }
   await deps.db.$transaction((tx) => writePool(deps, tx, actor, name, capacity === 0 ? null : capacity));
-  return ok({ ...(await poolView(deps, name)), runnerTold: await tellRunner(deps, name) });
+  const runnerTold = await tellRunner(deps, name);
+  return ok({ ...(await poolView(deps, name)), runnerTold });
 }
 
 /** With any model of the pool: the runner reads the capacity, too. Without models nobody waits. */
