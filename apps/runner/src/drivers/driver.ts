@@ -15,6 +15,14 @@ export interface DownReplica {
   readonly reason: string;
 }
 
+/** Why a start waits while what is left of the last run ends. For users. Empty: nothing is left. */
+export const WAITS_FOR_LAST_RUN = {
+  external: '',
+  unusable: '',
+  process: 'Waits until its old process has ended.',
+  kubernetes: 'Waits until its old pods have ended.',
+} as const;
+
 export type DriverReport =
   /**
    * The launch goes on, and this keeps the model from starting for now. Reported again when it

@@ -1,6 +1,7 @@
 import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type Event, isEnding, type State } from '../condition/machine.ts';
+import { WAITS_FOR_LAST_RUN } from '../drivers/driver.ts';
 import type { Room, Tenant } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import type { ModelDriver } from './model-driver.ts';
@@ -95,7 +96,8 @@ export class Tenancy implements Tenant {
    * starts in a moment.
    */
   explainWait(): void {
-    const why = this.#isRelaunching ? this.#remains() : this.#wantedRoom();
+    const { driver } = this.#deps.current().spec.driver;
+    const why = this.#isRelaunching ? WAITS_FOR_LAST_RUN[driver] : this.#wantedRoom();
     if (why === '' || why === this.#waitsFor) return;
     this.#waitsFor = why;
     this.#deps.announce();
@@ -104,11 +106,6 @@ export class Tenancy implements Tenant {
   /** Its last run must end before it starts. */
   get #isRelaunching(): boolean {
     return this.#deps.current().state.phase === 'relaunching';
-  }
-
-  #remains(): string {
-    const { driver } = this.#deps.current().spec.driver;
-    return `Waits until its old ${driver === 'kubernetes' ? 'pods have' : 'process has'} ended.`;
   }
 
   /** Empty: it does not wait for room. */

@@ -8,6 +8,7 @@ import type {
 } from '@kubernetes/client-node';
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import { withDeadline } from '@tidegate/runtime';
+import { LRUCache } from 'lru-cache';
 import type { ApiCall, Connection } from './connection.ts';
 import { linesOf, readBounded } from './read.ts';
 
@@ -55,6 +56,8 @@ const MAX_SLICES = 500;
 const MAX_PODS = 50;
 const MAX_EVENTS = 100;
 const MAX_AUTOSCALERS = 500;
+/** Workloads whose pods can be found after they were deleted: those that were seen last. */
+const MAX_SELECTORS = 10_000;
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 /**
@@ -67,8 +70,8 @@ export class KubernetesApi {
   readonly #connection: Pick<Connection, 'send'>;
   readonly #lead: Leading;
   readonly #timings: ApiTimings;
-  /** Of each workload that was seen, the labels of its pods. */
-  readonly #selectors = new Map<string, string>();
+  /** The labels of the pods of each workload that was seen, by its path. */
+  readonly #selectors = new LRUCache<string, string>({ max: MAX_SELECTORS });
 
   constructor(connection: Pick<Connection, 'send'>, lead: Leading, timings: ApiTimings = API_TIMINGS) {
     this.#connection = connection;
@@ -84,7 +87,7 @@ export class KubernetesApi {
     return scale;
   }
 
-  /** Finds the pods of a workload, also after it was deleted. Undefined: it was never seen. */
+  /** Finds the pods of a workload, also after it was deleted. Undefined: it was not seen lately. */
   selectorOf(workload: Workload): string | undefined {
     return this.#selectors.get(scalePath(workload));
   }

@@ -18,12 +18,12 @@ export const haltWorkload = (options: WorkloadOptions, isTaken: IsTaken): Promis
 
 /**
  * Waits until all pods of a workload that is off have ended: until then they have their GPU, though
- * no count of the workload has them any more. So it is when the workload was deleted, which has its
- * pods end, too: those of one that was seen before are waited for.
+ * no count of the workload has them any more. The pods of a workload that was deleted end, too, and
+ * are waited for if the workload was seen before.
  *
  * Pods that are still there long after their grace period are given up, with a warning: as a rule
- * their node is lost, and Kubernetes keeps them until somebody removes it. If the workload was
- * deleted, so are pods that nobody tells to end: somebody wants to keep them, or they are another
+ * their node is lost, and Kubernetes keeps them until somebody removes it. Pods of a deleted workload
+ * that nobody tells to end are given up as well: somebody wants to keep them, or they are another
  * workload's.
  *
  * @param isTaken null: the workload is off. Otherwise it is switched off first, unless it is taken.

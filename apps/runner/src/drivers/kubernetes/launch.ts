@@ -1,6 +1,6 @@
 import { doubledMs, jittered, pause } from '../../pause.ts';
 import { apiPauseMs } from '../backoff.ts';
-import type { DriverReport, ReplicaAddress } from '../driver.ts';
+import { type DriverReport, type ReplicaAddress, WAITS_FOR_LAST_RUN } from '../driver.ts';
 import type { Problem } from '../probe/inspect.ts';
 import { probe } from '../probe/probe.ts';
 import { describeProblems } from '../probe/problems.ts';
@@ -129,7 +129,7 @@ export class Launch {
         this.#count.value = count;
         this.#problems.wait('');
         if (count > 0) return !signal.aborted;
-        this.#problems.wait('Waits until its old pods have ended.');
+        this.#problems.wait(WAITS_FOR_LAST_RUN.kubernetes);
         await awaitEnd(this.#options, null, signal);
         this.#endWith({ type: 'off' });
         return false;
