@@ -8,8 +8,8 @@ import {
 } from '@grpc/grpc-js';
 
 /**
- * How long a connection may take to come about: TCP, TLS and the server's first words. Longer than
- * a healthy process on a busy machine may get no turn.
+ * How long a connection may take to come about: TCP, TLS and the server's first words. A healthy
+ * process answers sooner, even on a busy machine.
  */
 const CONNECT_MS = 5_000;
 
@@ -67,8 +67,8 @@ interface Attempt {
 /**
  * A channel that does not wait long for a connection. gRPC's own waits until TCP gives up, and
  * without end for a server that accepts and says nothing, such as a process that hangs. Meanwhile
- * it does not look up its host again. This one is replaced by a new one then, which looks up its
- * host. Calls that wait fail with UNAVAILABLE. It shares no connections with others.
+ * it does not look up its host again. This one then opens a new channel, which does. Calls that
+ * wait fail with UNAVAILABLE. It shares no connections with others.
  */
 export class BoundedChannel implements ChannelInterface {
   readonly #open: () => Attempt;
