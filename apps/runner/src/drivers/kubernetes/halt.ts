@@ -22,9 +22,9 @@ export const haltWorkload = (options: WorkloadOptions, isTaken: IsTaken): Promis
  * are waited for if the workload was seen before.
  *
  * Pods that are still there long after their grace period are given up, with a warning: as a rule
- * their node is lost, and Kubernetes keeps them until somebody removes it. Pods of a deleted workload
- * that nobody tells to end are given up as well: somebody wants to keep them, or they are another
- * workload's.
+ * their node is lost, and Kubernetes keeps them until somebody removes it. Pods of a deleted
+ * workload that nobody tells to end are given up as well: somebody wants to keep them, or they are
+ * another workload's.
  *
  * @param isTaken null: the workload is off. Otherwise it is switched off first, unless it is taken.
  * @throws Error when nobody tells the pods to end, or when somebody switches the workload on
