@@ -6,6 +6,9 @@ import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { confirm, focused, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
+/** A page's clock can only be stopped at a time to come. */
+const LATER_MS = 60_000;
+
 /** Presses where something is, at once, whatever it is. */
 async function pressAt(page: Page, target: Locator): Promise<void> {
   const box = await target.boundingBox();
@@ -38,15 +41,18 @@ export function describeSlips(site: Site): void {
       'on %s, a second press of "%s", does not close what is shown once',
       async (screen, opener, label, make, shown, close) => {
         const { page } = await site.signedIn();
+        await page.clock.install();
         await site.open(page, screen);
         await page.getByRole('button', { name: opener, exact: true }).click();
         const dialog = page.getByRole('dialog');
         await dialog.getByLabel(label).fill('pressed-twice@example.com');
+        await page.clock.pauseAt(Date.now() + LATER_MS);
         await dialog.getByRole('button', { name: make }).click();
         await page.getByLabel(shown).waitFor();
         await pressAt(page, dialog.getByRole('button', { name: close }));
         await page.getByLabel(shown).focus();
         expect(await page.getByLabel(shown).inputValue()).toMatch(/^(ti_|http)/);
+        await page.clock.resume();
         await dialog.getByRole('button', { name: close }).click();
         await dialog.waitFor({ state: 'detached' });
       },
