@@ -13,7 +13,7 @@ import { describeKeyboard } from './keyboard.ts';
 import { describeLeaving } from './leaving.ts';
 import { describeLongLists } from './long-lists.ts';
 import { describeRequests } from './requests.ts';
-import { confirm, createKey, focused, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
+import { confirm, copies, createKey, focused, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 import { describeSlips } from './slips.ts';
 import { describeUsage } from './usage.ts';
 
@@ -38,11 +38,12 @@ describe('an owner', () => {
         await page.getByRole('tab', { name: tab }).click();
         expect(await textOf(page.getByRole('tabpanel').locator('pre'))).toContain(key);
       }
-      await page.getByRole('button', { name: 'Copy the key' }).click();
-      await page.getByText('Copy it by hand').waitFor();
+      await copies(page.getByRole('button', { name: 'Copy the key' }), page.getByText('Copy it by hand'));
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-      await page.getByRole('button', { name: 'Copy the key' }).click();
-      await page.getByText('Copied', { exact: true }).waitFor();
+      await copies(
+        page.getByRole('button', { name: 'Copy the key' }),
+        page.getByText('Copied', { exact: true }),
+      );
       expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
       await expectAccessible(page);
       await page.getByRole('button', { name: 'I have copied the key' }).press('Enter');

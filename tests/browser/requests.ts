@@ -3,7 +3,7 @@ import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { copies, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 export function describeRequests(site: Site): void {
   describe('the list of requests', () => {
@@ -53,8 +53,10 @@ export function describeRequests(site: Site): void {
         await row.waitFor();
         expect(await textOf(row)).toMatch(/Watchedlogged200\d+, \d+[\d.]+ m?s[\d.]+ m?sreq_/);
         await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-        await row.getByRole('button', { name: `Copy ${id}` }).click();
-        await row.getByText('Copied', { exact: true }).waitFor();
+        await copies(
+          row.getByRole('button', { name: `Copy ${id}` }),
+          row.getByText('Copied', { exact: true }),
+        );
         expect(await page.evaluate('navigator.clipboard.readText()')).toBe(id);
 
         expect((await site.ask(key, { model: 'logged', content: '[[status=500]]' })).status).toBe(502);

@@ -179,6 +179,11 @@ export async function confirm(page: Page, answer: string): Promise<void> {
   await page.locator('section[role=alertdialog]').waitFor({ state: 'detached' });
 }
 
+/** Presses a button that copies, and waits for what it says. That is shown for a moment only. */
+export async function copies(button: Locator, says: Locator): Promise<void> {
+  await Promise.all([says.waitFor(), button.click()]);
+}
+
 export const textOf = async (at: Locator): Promise<string> => (await at.textContent()) ?? '';
 /** The text of what has the focus. */
 export const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement.textContent');
