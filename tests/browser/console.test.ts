@@ -13,7 +13,7 @@ import { describeKeyboard } from './keyboard.ts';
 import { describeLeaving } from './leaving.ts';
 import { describeLongLists } from './long-lists.ts';
 import { describeRequests } from './requests.ts';
-import { confirm, copies, createKey, focused, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
+import { confirm, createKey, focused, pressCopy, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 import { describeSlips } from './slips.ts';
 import { describeUsage } from './usage.ts';
 
@@ -38,9 +38,9 @@ describe('an owner', () => {
         await page.getByRole('tab', { name: tab }).click();
         expect(await textOf(page.getByRole('tabpanel').locator('pre'))).toContain(key);
       }
-      await copies(page.getByRole('button', { name: 'Copy the key' }), page.getByText('Copy it by hand'));
+      await pressCopy(page.getByRole('button', { name: 'Copy the key' }), page.getByText('Copy it by hand'));
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-      await copies(
+      await pressCopy(
         page.getByRole('button', { name: 'Copy the key' }),
         page.getByText('Copied', { exact: true }),
       );

@@ -3,7 +3,7 @@ import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { copies, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { pressCopy, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 export function describeRequests(site: Site): void {
   describe('the list of requests', () => {
@@ -53,7 +53,7 @@ export function describeRequests(site: Site): void {
         await row.waitFor();
         expect(await textOf(row)).toMatch(/Watchedlogged200\d+, \d+[\d.]+ m?s[\d.]+ m?sreq_/);
         await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-        await copies(
+        await pressCopy(
           row.getByRole('button', { name: `Copy ${id}` }),
           row.getByText('Copied', { exact: true }),
         );

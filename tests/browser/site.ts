@@ -179,8 +179,8 @@ export async function confirm(page: Page, answer: string): Promise<void> {
   await page.locator('section[role=alertdialog]').waitFor({ state: 'detached' });
 }
 
-/** Presses a button that copies, and waits for what it says. That is shown for a moment only. */
-export async function copies(button: Locator, says: Locator): Promise<void> {
+/** Presses a button that copies, and waits for what it then says for two seconds. */
+export async function pressCopy(button: Locator, says: Locator): Promise<void> {
   await Promise.all([says.waitFor(), button.click()]);
 }
 

@@ -6,7 +6,7 @@ import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { confirm, focused, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
-/** A page's clock can only be stopped at a time to come. */
+/** Playwright stops a page's clock only at a time in its future. */
 const LATER_MS = 60_000;
 
 /** Presses where something is, at once, whatever it is. */
@@ -40,7 +40,8 @@ export function describeSlips(site: Site): void {
     ] as const)(
       'on %s, a second press of "%s", does not close what is shown once',
       async (screen, opener, label, make, shown, close) => {
-        const { page } = await site.signedIn();
+        // A context of its own: a clock that is installed stays.
+        const { page } = await site.signedIn(site.owner(), { context: {} });
         await page.clock.install();
         await site.open(page, screen);
         await page.getByRole('button', { name: opener, exact: true }).click();
