@@ -24,9 +24,9 @@ export default {
   globalSetup: '<rootDir>/tests/support/jest-setup.mjs',
   globalTeardown: '<rootDir>/tests/support/jest-teardown.mjs',
   testSequencer: '<rootDir>/infra/test-order.mjs',
-  // Twice the two cores that the suite is made for: many tests wait for real time, and three
-  // workers leave a quarter of both cores idle.
-  maxWorkers: 4,
+  // More than the two cores that the suite is made for, because many tests wait for real time: four
+  // workers leave a tenth of both cores idle, and three a quarter.
+  maxWorkers: 5,
   // How long a stuck test may hold up the run. Generous, for machines that are busy with other
   // work.
   testTimeout: 240_000,
