@@ -59,14 +59,15 @@ module.exports = {
       // `url` is the other entry of packages/redis: parsing a URL loads no client. `settings` is
       // that of packages/runtime: reading a configuration loads no logger. `driver-settings` is one
       // of packages/contracts: the gateway loads none of it. `image-types` is another: browsers
-      // load it. `model` is that of packages/limits: only tests load it.
+      // load it. `model` is that of packages/limits: only tests load it. `hooks` is that of
+      // packages/testing: only jest can load it.
       comment: 'A package is what its entries export.',
       severity: 'error',
       from: { path: '^(apps|packages|infra|tests|bench)/([^/]+)' },
       to: {
         path: '^packages/[^/]+/',
         pathNot: [
-          '^packages/([^/]+/src/index|contracts/src/(driver-settings|image-types)|limits/src/model|redis/src/url|runtime/src/settings)\\.ts$',
+          '^packages/([^/]+/src/index|contracts/src/(driver-settings|image-types)|limits/src/model|redis/src/url|runtime/src/settings|testing/src/hooks)\\.ts$',
           '^packages/$2/',
         ],
       },

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { open } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { verifyPassword } from 'better-auth/crypto';
 import type { Actor } from './access/access.ts';
 import { type Action, POLICY, ROLES } from './access/policy.ts';
@@ -10,21 +10,12 @@ import { baseUrlOf } from './models/input.ts';
 import { slugOf } from './orgs/slug.ts';
 import type { ControlRefusal } from './result.ts';
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(() => {
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 const external = {
@@ -242,7 +233,7 @@ describe('organizations', () => {
 
 describe('plans', () => {
   const versionOf = async (slug: string) =>
-    (await db.org.findUniqueOrThrow({ where: { slug } })).limitsVersion;
+    (await db().org.findUniqueOrThrow({ where: { slug } })).limitsVersion;
 
   it('puts new values in force for every organization on the plan, and for no other', async () => {
     const [a, b, other] = [
@@ -260,7 +251,7 @@ describe('plans', () => {
     });
     const [va, vb, vo] = before as [bigint, bigint, bigint];
     expect([await versionOf(a), await versionOf(b), await versionOf(other)]).toEqual([va + 1n, vb + 1n, vo]);
-    const ids = await db.org.findMany({ where: { slug: { in: [a, b] } } });
+    const ids = await db().org.findMany({ where: { slug: { in: [a, b] } } });
     expect(fixture.limiter.refreshed).toEqual(expect.arrayContaining(ids.map((org) => org.id)));
   });
 
@@ -345,16 +336,16 @@ describe('plans', () => {
 describe('members', () => {
   it('makes an account that the console can sign in with, its password shown once', async () => {
     const org = await fixture.org('People');
-    const { control } = createFixture(db, clock.now, { hashPassword: undefined });
+    const { control } = createFixture(db(), clock.now, { hashPassword: undefined });
     const added = value(
       await control.addMember(OPERATOR, { org, email: ' Ada@Example.com ', role: 'owner' }),
     );
     expect(added.email).toBe('ada@example.com');
-    const account = await db.account.findFirstOrThrow({
+    const account = await db().account.findFirstOrThrow({
       where: { userId: added.userId, providerId: 'credential' },
     });
     expect(await verifyPassword({ hash: account.password ?? '', password: added.password ?? '' })).toBe(true);
-    expect(JSON.stringify(await db.auditEvent.findMany())).not.toContain(added.password);
+    expect(JSON.stringify(await db().auditEvent.findMany())).not.toContain(added.password);
     expect(JSON.stringify(await fixture.control.listMembers(OPERATOR, { org }))).not.toContain(
       added.password,
     );
@@ -437,10 +428,10 @@ describe('models', () => {
       sleepAfterS: null,
     });
     expect(fixture.runner.calls).toEqual([`refresh ${published.id}`]);
-    const row = await db.model.findUniqueOrThrow({ where: { id: published.id } });
+    const row = await db().model.findUniqueOrThrow({ where: { id: published.id } });
     expect(row.settings).toEqual({ urls: ['http://127.0.0.1:9/v1'] });
     expect(open([SECRET_KEY], row.upstreamKey as Uint8Array)).toBe('sk-upstream');
-    expect(JSON.stringify(await db.auditEvent.findMany())).not.toContain('sk-upstream');
+    expect(JSON.stringify(await db().auditEvent.findMany())).not.toContain('sk-upstream');
     expect(JSON.stringify(value(await fixture.control.listModels(OPERATOR, { org })))).not.toContain(
       'sk-upstream',
     );
@@ -450,7 +441,7 @@ describe('models', () => {
     const org = await fixture.org('Without a list');
     const model = { org, name: 'm', ...external, healthPath: '/up' };
     const { id } = value(await fixture.control.publishModel(OPERATOR, model));
-    const { settings } = await db.model.findUniqueOrThrow({ where: { id } });
+    const { settings } = await db().model.findUniqueOrThrow({ where: { id } });
     expect(settings).toEqual({ urls: ['http://127.0.0.1:9/v1'], healthPath: '/up' });
   });
 
@@ -458,7 +449,7 @@ describe('models', () => {
     const org = await fixture.org('Slow models');
     const slow = { ...process_, healthPath: '/up', startTimeoutS: 3_600 };
     const { id } = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...slow }));
-    const { settings } = await db.model.findUniqueOrThrow({ where: { id } });
+    const { settings } = await db().model.findUniqueOrThrow({ where: { id } });
     expect(settings).toEqual({ command: process_.command, healthPath: '/up', startTimeoutS: 3_600 });
   });
 
@@ -536,7 +527,7 @@ describe('models', () => {
       ['a', 3],
       ['b', 0],
     ]);
-    const { id } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    const { id } = await db().org.findUniqueOrThrow({ where: { slug: org } });
     expect(fixture.runner.looked).toEqual([id]);
     expect((await fixture.control.listModels(viewer, { org: other })).ok).toBe(false);
     const idle = value(await fixture.control.listModels(viewer, { org, activity: false }));
@@ -556,12 +547,12 @@ describe('models', () => {
 describe('usage', () => {
   it('adds up the last days of the organization alone, days without requests included, busiest row first [key.name.shown] [limit.usage-window] [usage.chart] [usage.deleted-key] [usage.table] [usage.totals] [usage.window]', async () => {
     const [org, other] = [await fixture.org('Usage'), await fixture.org('Other')];
-    const ids = await db.org.findMany({ where: { slug: { in: [org, other] } } });
+    const ids = await db().org.findMany({ where: { slug: { in: [org, other] } } });
     const orgId = ids.find((row) => row.slug === org)?.id ?? '';
     const otherId = ids.find((row) => row.slug === other)?.id ?? '';
     const key = value(await fixture.control.createKey(OPERATOR, { org, name: 'ci' }));
     const model = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...external }));
-    await db.$executeRaw`INSERT INTO usage_day VALUES
+    await db().$executeRaw`INSERT INTO usage_day VALUES
       (${orgId}, '2026-11-21', ${key.id}, ${model.id}, 10, 1, 100, 50, 4096, 1000, 9),
       (${orgId}, '2026-10-23', ${key.id}, ${model.id}, 5, 0, 10, 10, 0, 500, 5),
       (${orgId}, '2026-10-22', ${key.id}, ${model.id}, 999, 0, 10, 10, 0, 500, 5),
@@ -598,8 +589,8 @@ describe('usage', () => {
 
   it('shows the live month of the limiter, and what is written when the limiter is unavailable', async () => {
     const org = await fixture.org('Month', 'Free');
-    const { id } = await db.org.findUniqueOrThrow({ where: { slug: org } });
-    await db.monthTotal.create({ data: { orgId: id, month: '2026-11', requests: 6n, chargedTokens: 60n } });
+    const { id } = await db().org.findUniqueOrThrow({ where: { slug: org } });
+    await db().monthTotal.create({ data: { orgId: id, month: '2026-11', requests: 6n, chargedTokens: 60n } });
     const month = async () => value(await fixture.control.showUsage(OPERATOR, { org })).month;
     const resetsAt = '2026-12-01T00:00:00.000Z';
     expect(await month()).toMatchObject({

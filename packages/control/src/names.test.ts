@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { generousPlan, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { generousPlan, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from './fixture.ts';
 import type { Result } from './result.ts';
 
-let server: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 let org: string;
 beforeAll(async () => {
-  server = await testPostgres();
-  db = createDb(server.url, PATIENT_DB);
-  fixture = createFixture(db, testClock().now);
+  fixture = createFixture(db(), testClock().now);
   org = await fixture.org('Names');
-});
-afterAll(async () => {
-  await closeDb(db);
-  await server.drop();
 });
 
 const MODEL = { kind: 'text', mode: 'always_on', contextTokens: 1 } as const;

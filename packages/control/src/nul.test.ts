@@ -1,26 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { describe, expect, it } from '@jest/globals';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, OPERATOR, refusal } from './fixture.ts';
 import { nulFault } from './nul.ts';
 import type { Result } from './result.ts';
 
-let postgres: TestPostgres;
-let db: Db;
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
+const db = ownTestDb();
 
 type Operation = (actor: unknown, input: unknown) => Promise<Result<unknown>>;
 
 describe('a text with NUL', () => {
   it('is refused by every operation, with the field that has it', async () => {
-    const { control, org } = createFixture(db, testClock().now);
+    const { control, org } = createFixture(db(), testClock().now);
     const own = await org('Without NUL');
     for (const [name, operation] of Object.entries(control) as [string, Operation][]) {
       const texts = { id: 'x\u0000', name: 'ok', email: 'a@example.com', token: 't' };

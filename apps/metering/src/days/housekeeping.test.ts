@@ -9,17 +9,11 @@ import {
   settlementQueuePrefix,
   toQueued,
 } from '@tidegate/contracts';
-import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
+import { ensureRequestPartitions } from '@tidegate/db';
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { createLogger } from '@tidegate/runtime';
-import {
-  eventually,
-  PATIENT_DB,
-  type TestPostgres,
-  type TestRedis,
-  testPostgres,
-  testRedis,
-} from '@tidegate/testing';
+import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { openSettlementJobs, type SettlementJobs } from '../queue/settlement-jobs.ts';
 import { writeSettlements } from '../settlements/write.ts';
@@ -30,17 +24,14 @@ const DAYS = ['2026-11-20', '2026-11-21'];
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let redis: TestRedis;
 let connection: RedisClient;
 let queue: Queue<SettlementBatch>;
 let jobs: SettlementJobs;
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  await ensureRequestPartitions(db, DAYS);
+  await ensureRequestPartitions(db(), DAYS);
   redis = await testRedis();
   connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
   queue = new Queue(SETTLEMENT_QUEUE, { prefix: settlementQueuePrefix('tg:'), connection });
@@ -52,34 +43,33 @@ afterAll(async () => {
   await queue.close();
   connection.disconnect();
   await redis.stop();
-  await closeDb(db);
-  await postgres.drop();
 });
 
 const housekeeping = (logger = createLogger({ service: 'metering', level: 'silent' })) =>
-  new Housekeeping({ db, queue: jobs, logger, auditKeepDays: 30 });
+  new Housekeeping({ db: db(), queue: jobs, logger, auditKeepDays: 30 });
 const ofDay = (orgId: string, day: string) => settlement({ orgId, reservedAtMs: Date.parse(day) });
 
 async function makeOrg(): Promise<string> {
   const [planId, id] = [newPlanId(), newOrgId()];
-  await db.$executeRaw`INSERT INTO plan VALUES (${planId}, ${planId}, 9, 1, 1, 1, 1, 1, false, now(), now())`;
-  await db.org.create({ data: { id, slug: id.toLowerCase(), name: id, planId } });
+  await db()
+    .$executeRaw`INSERT INTO plan VALUES (${planId}, ${planId}, 9, 1, 1, 1, 1, 1, false, now(), now())`;
+  await db().org.create({ data: { id, slug: id.toLowerCase(), name: id, planId } });
   return id;
 }
 /** Whether somebody waits for the lock of the table of months. */
 async function monthsAwaited(): Promise<boolean> {
-  const [row] = await db.$queryRaw<{ waits: boolean }[]>`
+  const [row] = await db().$queryRaw<{ waits: boolean }[]>`
     SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'month_total'::regclass) AS waits`;
   return row?.waits ?? false;
 }
-const deleteOrg = (orgId: string) => db.$queryRaw`SELECT delete_organization(${orgId}, 'operator')`;
+const deleteOrg = (orgId: string) => db().$queryRaw`SELECT delete_organization(${orgId}, 'operator')`;
 
 describe('settlements of a deleted organization', () => {
   it('are dropped when they come late, and those of others are not', async () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
     await deleteOrg(gone);
-    expect(await writeSettlements(db, [ofDay(gone, '2026-11-21'), ofDay(stays, '2026-11-21')])).toBe(1);
-    const usage = JSON.stringify(await readWrittenUsage(db));
+    expect(await writeSettlements(db(), [ofDay(gone, '2026-11-21'), ofDay(stays, '2026-11-21')])).toBe(1);
+    const usage = JSON.stringify(await readWrittenUsage(db()));
     expect(usage).toContain(stays);
     expect(usage).not.toContain(gone);
   });
@@ -120,7 +110,7 @@ describe('settlements of a deleted organization', () => {
   it('that are being written while it is deleted do not outlive it', async () => {
     const orgId = await makeOrg();
     let deleted = false;
-    const deletion = await db.$transaction(async (writer) => {
+    const deletion = await db().$transaction(async (writer) => {
       await writer.$executeRaw`INSERT INTO usage_day VALUES (${orgId}, '2026-11-21', 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1)`;
       await writer.$executeRaw`INSERT INTO month_total VALUES (${orgId}, '2026-11', 1, 2)`;
       const deleting = deleteOrg(orgId).then(() => {
@@ -132,7 +122,7 @@ describe('settlements of a deleted organization', () => {
     });
     await deletion.deleting;
     await housekeeping().run();
-    expect(JSON.stringify(await readWrittenUsage(db))).not.toContain(orgId);
+    expect(JSON.stringify(await readWrittenUsage(db()))).not.toContain(orgId);
   });
 });
 
@@ -140,15 +130,15 @@ describe('usage of a deleted organization', () => {
   it('is deleted to the last day by metering when nobody else did, with all others kept', async () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
     const settlements = [gone, stays].flatMap((orgId) => DAYS.map((day) => ofDay(orgId, day)));
-    await writeSettlements(db, settlements);
+    await writeSettlements(db(), settlements);
     await deleteOrg(gone);
     await housekeeping().run();
-    const usage = await readWrittenUsage(db);
+    const usage = await readWrittenUsage(db());
     expect(JSON.stringify(usage)).not.toContain(gone);
     for (const kept of [usage.rollup, usage.hours])
       expect(kept.filter((row) => JSON.stringify(row).includes(stays))).toHaveLength(2);
     expect(usage.times.filter((row) => JSON.stringify(row).includes(stays))).toHaveLength(4);
-    expect((await db.deletedOrg.findUniqueOrThrow({ where: { orgId: gone } })).purgedAt).not.toBeNull();
+    expect((await db().deletedOrg.findUniqueOrThrow({ where: { orgId: gone } })).purgedAt).not.toBeNull();
   });
 });
 
@@ -165,11 +155,11 @@ describe('audit events', () => {
       at: new Date(Date.now() - days * DAY_MS),
     });
     const ofNone = [event('operators', 31, null), event('recent operators', 29, null)];
-    await db.auditEvent.createMany({ data: [event('old', 31), event('recent', 29), ...ofNone] });
+    await db().auditEvent.createMany({ data: [event('old', 31), event('recent', 29), ...ofNone] });
     await housekeeping().run();
-    const kept = await db.auditEvent.findMany({ select: { id: true }, orderBy: { id: 'asc' } });
+    const kept = await db().auditEvent.findMany({ select: { id: true }, orderBy: { id: 'asc' } });
     expect(kept.map(({ id }) => id)).toEqual(['recent', 'recent operators']);
-    await expect(db.$queryRaw`SELECT prune_audit_events(29)`).rejects.toThrow('at least 30 days');
+    await expect(db().$queryRaw`SELECT prune_audit_events(29)`).rejects.toThrow('at least 30 days');
   });
 });
 
@@ -178,7 +168,7 @@ describe('refusals', () => {
     const [orgId, keyId] = [await makeOrg(), newKeyId()];
     const limits = { requestsPerMinute: 60, requestsAtOnce: 4, allModels: true };
     const key = { id: keyId, orgId, name: 'a', prefix: 'ti_a', hash: new Uint8Array(32), ...limits };
-    await db.apiKey.create({ data: key });
+    await db().apiKey.create({ data: key });
     const hourOf = (days: number) => new Date(Math.floor(Date.now() / HOUR_MS - 24 * days) * HOUR_MS);
     const refusal = (days: number) => ({
       orgId,
@@ -189,17 +179,17 @@ describe('refusals', () => {
       refusals: 1n,
       hour: hourOf(days),
     });
-    await db.refusalHour.createMany({ data: [refusal(36), refusal(34)] });
+    await db().refusalHour.createMany({ data: [refusal(36), refusal(34)] });
     const report = (gatewayId: string, days: number) => ({ gatewayId, sequence: 1, at: hourOf(days) });
-    await db.refusalReport.createMany({ data: [report('gw_old', 36), report('gw_new', 34)] });
+    await db().refusalReport.createMany({ data: [report('gw_old', 36), report('gw_new', 34)] });
     await housekeeping().run();
-    expect(await db.refusalHour.findMany({ select: { hour: true } })).toEqual([{ hour: hourOf(34) }]);
+    expect(await db().refusalHour.findMany({ select: { hour: true } })).toEqual([{ hour: hourOf(34) }]);
     const dayOf = (days: number) => new Date(Math.floor(Date.now() / DAY_MS - days) * DAY_MS);
-    expect(await db.refusalDay.findMany({ select: { day: true } })).toEqual([{ day: dayOf(34) }]);
-    expect(await db.refusalReport.findMany({ select: { gatewayId: true } })).toEqual([
+    expect(await db().refusalDay.findMany({ select: { day: true } })).toEqual([{ day: dayOf(34) }]);
+    expect(await db().refusalReport.findMany({ select: { gatewayId: true } })).toEqual([
       { gatewayId: 'gw_new' },
     ]);
-    await expect(db.$queryRaw`SELECT prune_refusals(30)`).rejects.toThrow('at least 31 days');
+    await expect(db().$queryRaw`SELECT prune_refusals(30)`).rejects.toThrow('at least 31 days');
   });
 });
 
@@ -209,14 +199,14 @@ describe('keys of pages', () => {
     const make = (name: string, expiresAt: Date | null) => {
       const limits = { requestsPerMinute: 20, requestsAtOnce: 2, allModels: true };
       const [id, hash] = [newKeyId(), new Uint8Array(32).fill(name.length)];
-      return db.apiKey.create({ data: { id, orgId, name, prefix: 'ti_a', hash, ...limits, expiresAt } });
+      return db().apiKey.create({ data: { id, orgId, name, prefix: 'ti_a', hash, ...limits, expiresAt } });
     };
     const inMs = (ms: number) => new Date(Date.now() + ms);
     await make('ended', inMs(-120_000));
     await make('open', inMs(120_000));
     await make('ordinary', null);
     await housekeeping().run();
-    const kept = await db.apiKey.findMany({ where: { orgId }, select: { name: true } });
+    const kept = await db().apiKey.findMany({ where: { orgId }, select: { name: true } });
     expect(kept.map(({ name }) => name).sort()).toEqual(['open', 'ordinary']);
   });
 });
@@ -224,7 +214,7 @@ describe('keys of pages', () => {
 describe('usage by the hour', () => {
   const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const hoursOf = async (orgId: string) => {
-    const { hours, hoursFromRows, times, timesFromRows } = await readWrittenUsage(db);
+    const { hours, hoursFromRows, times, timesFromRows } = await readWrittenUsage(db());
     const own = (all: readonly unknown[]) => all.filter((row) => JSON.stringify(row).includes(orgId));
     return { hours: own(hours), counted: own(hoursFromRows), times: own(times), timed: own(timesFromRows) };
   };
@@ -232,15 +222,15 @@ describe('usage by the hour', () => {
   it('is counted again where it lacks what an older metering wrote, with the histograms', async () => {
     const [orgId, other] = [await makeOrg(), await makeOrg()];
     const yesterday = today() - DAY_MS;
-    await ensureRequestPartitions(db, [new Date(yesterday).toISOString().slice(0, 10)]);
+    await ensureRequestPartitions(db(), [new Date(yesterday).toISOString().slice(0, 10)]);
     const at = (minutes: number) => ({ orgId, reservedAtMs: yesterday + minutes * 60_000 });
     const same = { keyId: 'key_x', modelId: 'mdl_x' };
     const requests = [at(0), at(59), at(60), at(1_439)].map((when) =>
       settlement({ ...when, ...same, streamed: true, firstChunkMs: 9 }),
     );
-    await writeSettlements(db, [...requests, settlement({ ...at(5), orgId: other })]);
-    await db.$executeRaw`DELETE FROM usage_hour WHERE org_id = ${orgId} AND hour > ${new Date(yesterday)}`;
-    await db.$executeRaw`DELETE FROM usage_time WHERE org_id = ${orgId}`;
+    await writeSettlements(db(), [...requests, settlement({ ...at(5), orgId: other })]);
+    await db().$executeRaw`DELETE FROM usage_hour WHERE org_id = ${orgId} AND hour > ${new Date(yesterday)}`;
+    await db().$executeRaw`DELETE FROM usage_time WHERE org_id = ${orgId}`;
     const [lacking, others] = [await hoursOf(orgId), await hoursOf(other)];
     expect(lacking.hours).not.toEqual(lacking.counted);
     await housekeeping().run();
@@ -253,13 +243,13 @@ describe('usage by the hour', () => {
 
   it('is counted for as long as the step under way when metering stops, and the stop waits for it', async () => {
     const yesterday = today() - DAY_MS;
-    await ensureRequestPartitions(db, [new Date(yesterday).toISOString().slice(0, 10)]);
+    await ensureRequestPartitions(db(), [new Date(yesterday).toISOString().slice(0, 10)]);
     const orgs = [await makeOrg(), await makeOrg()];
     await writeSettlements(
-      db,
+      db(),
       orgs.map((orgId) => settlement({ orgId, reservedAtMs: yesterday })),
     );
-    await db.$executeRaw`DELETE FROM usage_hour WHERE org_id = ANY(${orgs})`;
+    await db().$executeRaw`DELETE FROM usage_hour WHERE org_id = ANY(${orgs})`;
     let logged = '';
     const destination = {
       write: (line: string) => {
@@ -268,14 +258,14 @@ describe('usage by the hour', () => {
     };
     const started = housekeeping(createLogger({ service: 'metering', level: 'info', destination }));
     let stopped = false;
-    const { stopping } = await db.$transaction(async (other) => {
+    const { stopping } = await db().$transaction(async (other) => {
       await other.$executeRaw`LOCK TABLE month_total IN SHARE ROW EXCLUSIVE MODE`;
       started.start();
       await eventually(monthsAwaited);
       const stopping = Promise.resolve(started.stop()).then(() => {
         stopped = true;
       });
-      await db.$queryRaw`SELECT 1`;
+      await db().$queryRaw`SELECT 1`;
       expect(stopped).toBe(false);
       return { stopping };
     });
@@ -287,9 +277,12 @@ describe('usage by the hour', () => {
     const orgId = await makeOrg();
     const hour = (days: number) => new Date(today() - days * DAY_MS);
     for (const days of [8, 7])
-      await db.$executeRaw`INSERT INTO usage_hour VALUES (${orgId}, ${hour(days)}, 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1)`;
+      await db()
+        .$executeRaw`INSERT INTO usage_hour VALUES (${orgId}, ${hour(days)}, 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1)`;
     await housekeeping().run();
     expect((await hoursOf(orgId)).hours).toHaveLength(1);
-    await expect(db.$queryRaw`SELECT prune_usage_hours(CURRENT_DATE - 6)`).rejects.toThrow('at least 7 days');
+    await expect(db().$queryRaw`SELECT prune_usage_hours(CURRENT_DATE - 6)`).rejects.toThrow(
+      'at least 7 days',
+    );
   });
 });

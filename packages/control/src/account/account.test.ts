@@ -1,27 +1,18 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import type { Actor } from '../access/access.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 import { recordAccountEvent } from './events.ts';
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(() => {
   clock.set(Date.UTC(2026, 10, 21, 12));
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 const membersOf = async (org: string) =>
@@ -38,7 +29,7 @@ describe('leaving an organization', () => {
     const viewer = await fixture.user(org, 'viewer');
     expect(value(await fixture.control.leaveOrg(viewer, { org })).email).toBe(viewer.email);
     expect(await membersOf(org)).toEqual([]);
-    expect(await db.user.count({ where: { id: viewer.userId } })).toBe(1);
+    expect(await db().user.count({ where: { id: viewer.userId } })).toBe(1);
     expect((await trailOf(org))[0]).toMatchObject({ action: 'member.leave', actor: viewer.email });
     expect(refusal(await fixture.control.listKeys(viewer, { org })).code).toBe('not_found');
   });
@@ -62,13 +53,13 @@ const withdrawnIn = async (org: string) =>
 
 /** The tables with a row that matches. */
 async function tablesWith(pattern: string): Promise<string[]> {
-  const tables = await db.$queryRaw<{ name: string }[]>`
+  const tables = await db().$queryRaw<{ name: string }[]>`
     SELECT relname AS name FROM pg_class
     WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace
     ORDER BY relname`;
   const found: string[] = [];
   for (const { name } of tables) {
-    const [row] = await db.$queryRawUnsafe<object[]>(
+    const [row] = await db().$queryRawUnsafe<object[]>(
       `SELECT 1 FROM "${name}" t WHERE t::text ~ $1 LIMIT 1`,
       pattern,
     );
@@ -87,7 +78,7 @@ describe('deleting an account', () => {
     value(await fixture.control.setPassword(OPERATOR, { email }));
     value(await fixture.control.createInvitation(OPERATOR, { org: elsewhere, email, role: 'viewer' }));
     const hash = createHash('sha256').update(email).digest('hex');
-    await db.session.create({
+    await db().session.create({
       data: { id: 's1', token: 't1', userId, expiresAt: new Date(clock.now() + 1) },
     });
     // Of two pages: one is open, and of the other's end no limiter could be told.
@@ -101,10 +92,10 @@ describe('deleting an account', () => {
     value(await fixture.control.removeMember(OPERATOR, { org: pages[1], email }));
     fixture.limiter.away = false;
     const key = { publicKey: '', credentialID: email, counter: 0, deviceType: '', backedUp: false };
-    await db.passkey.create({ data: { id: 'p1', userId, ...key } });
-    await db.twoFactor.create({ data: { id: 't1', userId, secret: '', backupCodes: '' } });
+    await db().passkey.create({ data: { id: 'p1', userId, ...key } });
+    await db().twoFactor.create({ data: { id: 't1', userId, secret: '', backupCodes: '' } });
     const inAMinute = new Date(clock.now() + 60_000);
-    await db.verification.createMany({
+    await db().verification.createMany({
       data: [userId, 'usr_other'].map((id) => ({
         id: `v-${id}`.slice(0, 20),
         identifier: 'step',
@@ -116,7 +107,7 @@ describe('deleting an account', () => {
       ...[`email:${hash}`, `email:${hash} address:127.0.0.1`, 'email:other'],
       ...[`codes:${hash}`, `codes:${hash} device:d1`, `provider:${hash}`],
     ];
-    await db.signInAttempt.createMany({
+    await db().signInAttempt.createMany({
       data: attempts.map((key) => ({ key, count: 1, resetsAt: new Date(clock.now() + 1) })),
     });
     const before = await tablesWith(`${userId}|${email}|${hash}`);
@@ -125,9 +116,9 @@ describe('deleting an account', () => {
     expect([deleted.email, deleted.left.toSorted()]).toEqual([email, [org, pages[0]].sort()]);
     const left = await tablesWith(`${userId}|${email}|${hash}`);
     expect([before.length > 9, left]).toEqual([true, ['audit_event']]);
-    expect(await db.apiKey.count()).toBe(0);
-    expect(await db.verification.count()).toBe(1);
-    expect(await db.signInAttempt.count({ where: { key: 'email:other' } })).toBe(1);
+    expect(await db().apiKey.count()).toBe(0);
+    expect(await db().verification.count()).toBe(1);
+    expect(await db().signInAttempt.count({ where: { key: 'email:other' } })).toBe(1);
     expect((await trailOf(org))[0]).toMatchObject({
       action: 'account.delete',
       actor: email,
@@ -143,14 +134,14 @@ describe('deleting an account', () => {
     const by = await invite(owner, own, 'bob@example.com');
     const of = await invite(OPERATOR, other, email);
     const late = await invite(owner, own, 'late@example.com');
-    await db.invitation.update({ where: { id: late }, data: { expiresAt: new Date(clock.now()) } });
+    await db().invitation.update({ where: { id: late }, data: { expiresAt: new Date(clock.now()) } });
     value(await fixture.control.deleteAccount(owner, { email }));
     expect(await withdrawnIn(own)).toEqual([
       [by, email, { email: 'bob@example.com', role: 'viewer', invitedBy: email }],
     ]);
     const details = { email, role: 'viewer', invitedBy: 'ctl', accountDeleted: true };
     expect(await withdrawnIn(other)).toEqual([[of, 'unknown', details]]);
-    expect(await db.invitation.count()).toBe(0);
+    expect(await db().invitation.count()).toBe(0);
     // Members see that, and not whom it is about.
     const member = await fixture.user(other, 'member');
     const seen = JSON.stringify(value(await fixture.control.listAudit(member, { org: other })));
@@ -169,10 +160,10 @@ describe('deleting an account', () => {
     const [own, other] = [await fixture.org('Own'), await fixture.org('Accepted meanwhile')];
     const user = await fixture.user(own, 'viewer');
     const id = await invite(OPERATOR, other, user.email);
-    const { deleted } = await db.$transaction(async (tx) => {
+    const { deleted } = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${other} FOR UPDATE`;
       const deleting = fixture.control.deleteAccount(user, { email: user.email });
-      await eventually(async () => (await waiting(db)) === 1);
+      await eventually(async () => (await waiting(db())) === 1);
       const { orgId } = await tx.invitation.delete({ where: { id } });
       await tx.member.create({ data: { orgId, userId: user.userId, role: 'viewer' } });
       return { deleted: deleting };
@@ -208,7 +199,7 @@ describe('deleting an account', () => {
 
 describe('an event of an account', () => {
   const record = (event: Parameters<typeof recordAccountEvent>[1]) =>
-    recordAccountEvent({ db, now: clock.now }, event);
+    recordAccountEvent({ db: db(), now: clock.now }, event);
 
   it('is in the trail of each of its organizations, with the network and not the address', async () => {
     const orgs = [await fixture.org('Event one'), await fixture.org('Event two')];
@@ -223,7 +214,7 @@ describe('an event of an account', () => {
         .map(({ details }) => details.network);
       expect(networks.sort()).toEqual(['2001:db8:12::/48', '203.0.113.0/24']);
     }
-    expect(JSON.stringify(await db.auditEvent.findMany())).not.toContain('203.0.113.77');
+    expect(JSON.stringify(await db().auditEvent.findMany())).not.toContain('203.0.113.77');
   });
 
   it('that failed names no actor, and an e-mail without an account leaves no trace', async () => {
@@ -231,8 +222,8 @@ describe('an event of an account', () => {
     const { email } = await fixture.user(org, 'viewer');
     await record({ action: 'account.signInFailed', account: { email: email.toUpperCase() } });
     expect((await trailOf(org))[0]).toMatchObject({ actor: 'unknown', details: { email } });
-    const before = await db.auditEvent.count();
+    const before = await db().auditEvent.count();
     expect(await record({ action: 'account.signInFailed', account: { email: 'no@example.com' } })).toBe(0);
-    expect(await db.auditEvent.count()).toBe(before);
+    expect(await db().auditEvent.count()).toBe(before);
   });
 });

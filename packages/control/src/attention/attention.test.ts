@@ -1,34 +1,27 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, value } from '../fixture.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 34);
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
   clock.set(NOW_MS);
 });
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 
-const idOf = async (slug: string) => (await db.org.findUniqueOrThrow({ where: { slug } })).id;
+const idOf = async (slug: string) => (await db().org.findUniqueOrThrow({ where: { slug } })).id;
 const shown = async (org: string) => value(await fixture.control.showAttention(OPERATOR, { org }));
 
 async function publishFailed(org: string, name: string): Promise<void> {
   const server = { kind: 'text', mode: 'always_on', contextTokens: 9 } as const;
   const urls = ['http://127.0.0.1:9'];
   const { id } = value(await fixture.control.publishModel(OPERATOR, { org, name, ...server, urls }));
-  await db.model.update({ where: { id }, data: { condition: 'failed' } });
+  await db().model.update({ where: { id }, data: { condition: 'failed' } });
 }
 
 describe('what may call for attention', () => {
@@ -44,7 +37,7 @@ describe('what may call for attention', () => {
     const [org, other] = [await fixture.org('Failing'), await fixture.org('Failing, too')];
     for (const name of ['a', 'b', 'well', 'deleted']) await publishFailed(org, name);
     await publishFailed(other, 'a');
-    await db.model.updateMany({ where: { name: 'well' }, data: { condition: 'running' } });
+    await db().model.updateMany({ where: { name: 'well' }, data: { condition: 'running' } });
     value(await fixture.control.deleteModel(OPERATOR, { org, name: 'deleted' }));
     expect((await shown(org)).failedModels).toBe(2);
   });
@@ -53,7 +46,7 @@ describe('what may call for attention', () => {
     const [org, other] = [await fixture.org('Busy'), await fixture.org('Busy, too')];
     const [orgId, otherId] = [await idOf(org), await idOf(other)];
     const hour = (hoursAgo: number) => new Date(Date.UTC(2026, 10, 21, 12 - hoursAgo));
-    await db.$executeRaw`INSERT INTO usage_hour VALUES
+    await db().$executeRaw`INSERT INTO usage_hour VALUES
       (${orgId}, ${hour(0)}, 'key_a', 'mdl_x', 10, 1, 0, 0, 0, 0, 0),
       (${orgId}, ${hour(0)}, 'key_b', 'mdl_x', 20, 2, 0, 0, 0, 0, 0),
       (${orgId}, ${hour(1)}, 'key_a', 'mdl_x', 40, 4, 0, 0, 0, 0, 0),
@@ -65,7 +58,7 @@ describe('what may call for attention', () => {
   it('has the month as it is written, without waiting for the limiter', async () => {
     const org = await fixture.org('Month', 'Free');
     const orgId = await idOf(org);
-    await db.monthTotal.create({ data: { orgId, month: '2026-11', requests: 6n, chargedTokens: 60n } });
+    await db().monthTotal.create({ data: { orgId, month: '2026-11', requests: 6n, chargedTokens: 60n } });
     const { month } = await shown(org);
     expect(month).toMatchObject({ requests: 6, tokens: { charged: 60, cap: 5_000_000 }, live: false });
   });

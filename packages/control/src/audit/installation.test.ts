@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { newModelId, newUserId, seal } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createControl } from '../control.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, SECRET_KEY, value } from '../fixture.ts';
 import type { ListInstallationAuditInput } from './list.ts';
@@ -17,21 +17,12 @@ const PLAN = {
   images: false,
 };
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(async () => {
-  fixture = createFixture(db, clock.now);
-  await db.auditEvent.deleteMany();
+  fixture = createFixture(db(), clock.now);
+  await db().auditEvent.deleteMany();
 });
 
 const list = async (input: ListInstallationAuditInput = {}) =>
@@ -39,15 +30,15 @@ const list = async (input: ListInstallationAuditInput = {}) =>
 
 async function account(email: string): Promise<string> {
   const id = newUserId();
-  await db.user.create({ data: { id, email, name: 'Loner' } });
-  await db.passkey.create({
+  await db().user.create({ data: { id, email, name: 'Loner' } });
+  await db().passkey.create({
     data: {
       ...{ id: `pk_${id}`, userId: id, publicKey: 'k', credentialID: id, counter: 0 },
       ...{ deviceType: 'singleDevice', backedUp: false },
     },
   });
-  await db.twoFactor.create({ data: { id: `tf_${id}`, userId: id, secret: 's', backupCodes: '' } });
-  await db.account.create({ data: { id: `a_${id}`, accountId: id, providerId: 'oidc', userId: id } });
+  await db().twoFactor.create({ data: { id: `tf_${id}`, userId: id, secret: 's', backupCodes: '' } });
+  await db().account.create({ data: { id: `a_${id}`, accountId: id, providerId: 'oidc', userId: id } });
   return id;
 }
 
@@ -82,28 +73,28 @@ describe("the installation's trail", () => {
 
   it('names who deleted an organization, which it knows by its id only', async () => {
     const org = await fixture.org('Gone for good');
-    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: org } });
     value(await fixture.control.deleteOrg(ALICE, { org, confirm: 'Gone for good' }));
     expect(await list({ action: 'org' })).toEqual([
       expect.objectContaining({ actor: 'ctl (alice)', action: 'org.delete', target: orgId, details: {} }),
     ]);
     value(await fixture.control.deleteOrg(ALICE, { org: orgId, confirm: '' }));
     expect(await list({ action: 'org' })).toHaveLength(1);
-    expect(await db.auditEvent.findMany({ where: { orgId } })).toEqual([]);
+    expect(await db().auditEvent.findMany({ where: { orgId } })).toEqual([]);
   });
 
   it('names who sealed upstream keys anew, once for all of them, and not when there was nothing to do', async () => {
     const previousSecretKey = Buffer.alloc(32, 1);
-    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: await fixture.org('Sealed') } });
+    const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: await fixture.org('Sealed') } });
     const rows = ['a', 'b'].map((name) => ({
       ...({ id: newModelId(), orgId, name, kind: 'text', mode: 'always_on', contextTokens: 1 } as const),
       ...({ driver: 'external', settings: {}, condition: 'running' } as const),
       upstreamKey: Uint8Array.from(seal(name === 'a' ? previousSecretKey : Buffer.alloc(32, 2), 'sk')),
     }));
-    await db.model.createMany({ data: rows });
+    await db().model.createMany({ data: rows });
     const { limiter, runner } = fixture;
     const control = createControl({
-      ...{ db, limiter, runner, now: clock.now },
+      ...{ db: db(), limiter, runner, now: clock.now },
       ...{ secretKey: SECRET_KEY, previousSecretKey },
     });
     for (let times = 0; times < 2; times++) value(await control.resealSecrets(ALICE));
@@ -142,12 +133,16 @@ describe("the installation's trail", () => {
 
   it('is filtered and paged as that of an organization is, and its pages begin at its own events only', async () => {
     for (const target of ['1', '2', '3', '4']) {
-      await recordOperatorAct({ db, now: clock.now }, ALICE, { action: 'queue.replay', target, details: {} });
+      await recordOperatorAct({ db: db(), now: clock.now }, ALICE, {
+        action: 'queue.replay',
+        target,
+        details: {},
+      });
       clock.advance(1);
     }
     const bob = { kind: 'operator', systemUser: 'bob' } as const;
     const event = { action: 'queue.replay', target: '5', details: {} } as const;
-    await recordOperatorAct({ db, now: clock.now }, bob, event);
+    await recordOperatorAct({ db: db(), now: clock.now }, bob, event);
     const targets = async (input: ListInstallationAuditInput) =>
       (await list(input)).map(({ target }) => target);
     const input = { actor: 'CTL (alice)', limit: 3 };

@@ -1,24 +1,17 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { recordAccountEvent } from '../account/events.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import type { ListAuditInput } from './list.ts';
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  fixture = createFixture(db, clock.now);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
+  fixture = createFixture(db(), clock.now);
 });
 
 const list = async (org: string, input: Omit<ListAuditInput, 'org'>, actor = OPERATOR) =>
@@ -80,7 +73,7 @@ describe('the audit trail', () => {
     const { id } = value(await fixture.control.createInvitation(owner, { org, email, role: 'viewer' }));
     value(await fixture.control.withdrawInvitation(owner, { org, id }));
     const event = { action: 'account.signIn', account: { userId }, address: '203.0.113.7' } as const;
-    await recordAccountEvent({ db, now: clock.now }, event);
+    await recordAccountEvent({ db: db(), now: clock.now }, event);
     for (const role of ['member', 'viewer'] as const) {
       const seen = JSON.stringify(await list(org, {}, await fixture.user(org, role)));
       expect(seen).toContain('member.invite');

@@ -1,34 +1,25 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
 type Member = Awaited<ReturnType<Fixture['user']>>;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 const account = { name: 'Ada', password: 'a-long-enough-password' };
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(() => {
   clock.set(Date.UTC(2026, 10, 21, 12));
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 /** As a release did that kept the invitations of those whom it added. */
 const joinBesides = async (slug: string, { userId }: Member) => {
-  const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug } });
-  await db.member.create({ data: { orgId, userId, role: 'viewer' } });
+  const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug } });
+  await db().member.create({ data: { orgId, userId, role: 'viewer' } });
 };
 
 const invite = async (org: string, email: string, role: 'owner' | 'member' | 'viewer' = 'member') =>
@@ -86,7 +77,7 @@ describe('an invitation', () => {
     const seen = JSON.stringify([
       await fixture.control.listInvitations(OPERATOR, { org }),
       await fixture.control.listAudit(OPERATOR, { org }),
-      await db.$queryRaw`SELECT id, email, encode(token_hash, 'escape') FROM invitation`,
+      await db().$queryRaw`SELECT id, email, encode(token_hash, 'escape') FROM invitation`,
     ]);
     expect(seen).toContain('ada@secret.example');
     expect(seen).not.toContain(token);
@@ -160,8 +151,8 @@ describe('an invitation', () => {
     const accept = (at: string) =>
       fixture.control.acceptInvitation(null, { token: at, name: 'Ada', withoutPassword: true });
     value(await accept(token));
-    const { id } = await db.user.findUniqueOrThrow({ where: { email: 'ada@provider.example' } });
-    expect(await db.account.count({ where: { userId: id } })).toBe(0);
+    const { id } = await db().user.findUniqueOrThrow({ where: { email: 'ada@provider.example' } });
+    expect(await db().account.count({ where: { userId: id } })).toBe(0);
     const there = await fixture.user(await fixture.org('No passwords elsewhere'), 'viewer');
     const second = await invite(org, there.email);
     expect(refusal(await accept(second.token)).message).toContain('sign in');
@@ -185,7 +176,7 @@ describe('an invitation', () => {
     const second = await by(staying, `bob@${how}.example`);
     clock.advance(1);
     value(await leave(org, leaving));
-    expect(await db.invitation.count({ where: { id: first.id } })).toBe(0);
+    expect(await db().invitation.count({ where: { id: first.id } })).toBe(0);
     const late = await fixture.control.acceptInvitation(null, { token: first.token, ...account });
     expect(refusal(late).code).toBe('not_found');
     expect((await fixture.control.acceptInvitation(null, { token: second.token, ...account })).ok).toBe(true);
@@ -226,7 +217,7 @@ describe('an invitation', () => {
     await joinBesides(org, member);
     await leave(org, member);
     expect(refusal(await fixture.control.acceptInvitation(member, { token })).code).toBe('not_found');
-    expect(await db.invitation.count({ where: { email: member.email } })).toBe(0);
+    expect(await db().invitation.count({ where: { email: member.email } })).toBe(0);
   });
 
   it('that a member opens is spent, changes no role, and leaves no trace of a join', async () => {
@@ -238,7 +229,7 @@ describe('an invitation', () => {
       code: 'conflict',
       message: `${member.email} is already a member.`,
     });
-    expect(await db.invitation.count({ where: { email: member.email } })).toBe(0);
+    expect(await db().invitation.count({ where: { email: member.email } })).toBe(0);
     const members = value(await fixture.control.listMembers(OPERATOR, { org }));
     expect(members.map(({ email, role }) => [email, role])).toEqual([[member.email, 'viewer']]);
     const { events } = value(await fixture.control.listAudit(OPERATOR, { org, action: 'member.join' }));
@@ -251,10 +242,10 @@ describe('an invitation', () => {
     const { token } = value(
       await fixture.control.createInvitation(owner, { org, email: 'ada@gone.example', role: 'owner' }),
     );
-    await db.member.deleteMany({ where: { userId: owner.userId } });
+    await db().member.deleteMany({ where: { userId: owner.userId } });
     expect(refusal(await fixture.control.openInvitation(null, { token })).code).toBe('not_found');
     expect(value(await fixture.control.listInvitations(OPERATOR, { org }))).toEqual([]);
-    expect(await db.user.count({ where: { email: 'ada@gone.example' } })).toBe(0);
+    expect(await db().user.count({ where: { email: 'ada@gone.example' } })).toBe(0);
   });
 
   it('is refused if its inviter is removed while it is being accepted', async () => {
@@ -263,11 +254,11 @@ describe('an invitation', () => {
     const { token } = value(
       await fixture.control.createInvitation(owner, { org, email: 'ada@leaves.example', role: 'owner' }),
     );
-    const { accepted } = await db.$transaction(
+    const { accepted } = await db().$transaction(
       async (tx) => {
         await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
         const accepting = fixture.control.acceptInvitation(null, { token, ...account });
-        await eventually(async () => (await waiting(db)) === 1);
+        await eventually(async () => (await waiting(db())) === 1);
         await tx.member.deleteMany({ where: { userId: owner.userId } });
         return { accepted: accepting };
       },
@@ -319,8 +310,8 @@ describe('the audit trail', () => {
 describe('usage of one key or model', () => {
   it('is what its rows add up to, day by day and in all', async () => {
     const org = await fixture.org('Filtered');
-    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
-    await db.$executeRaw`INSERT INTO usage_day VALUES
+    const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: org } });
+    await db().$executeRaw`INSERT INTO usage_day VALUES
       (${orgId}, '2026-11-20', 'key_a', 'mdl_x', 2, 1, 3, 4, 5, 60, 2),
       (${orgId}, '2026-11-21', 'key_a', 'mdl_y', 5, 0, 7, 8, 0, 50, 5),
       (${orgId}, '2026-11-21', 'key_b', 'mdl_x', 11, 2, 1, 1, 9, 10, 1)`;
@@ -334,12 +325,12 @@ describe('usage of one key or model', () => {
 
   it('can be read for a single day or hour, and for no other step', async () => {
     const org = await fixture.org('Steps');
-    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
-    await db.$executeRaw`INSERT INTO usage_day VALUES
+    const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: org } });
+    await db().$executeRaw`INSERT INTO usage_day VALUES
       (${orgId}, '2026-11-20', 'key_a', 'mdl_x', 2, 1, 3, 4, 5, 60, 2),
       (${orgId}, '2026-11-21', 'key_a', 'mdl_y', 5, 0, 7, 8, 0, 50, 5),
       (${orgId}, '2026-11-21', 'key_b', 'mdl_x', 11, 2, 1, 1, 9, 10, 1)`;
-    await db.$executeRaw`INSERT INTO usage_hour VALUES
+    await db().$executeRaw`INSERT INTO usage_hour VALUES
       (${orgId}, '2026-11-21T03:00:00Z', 'key_b', 'mdl_x', 7, 0, 0, 0, 0, 0, 0),
       (${orgId}, '2026-11-21T04:00:00Z', 'key_b', 'mdl_x', 4, 0, 0, 0, 0, 0, 0)`;
     const requests = async (step: string, filter: { keyId?: string; modelId?: string } = {}) =>

@@ -1,33 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { newApiKey, parseApiKey } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import {
-  generousPlan,
-  PATIENT_DB,
-  type TestPostgres,
-  testClock,
-  testPostgres,
-  untilOneWaitsForALock,
-} from '@tidegate/testing';
+import type { Db } from '@tidegate/db';
+import { generousPlan, testClock, untilOneWaitsForALock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import { limitsText, mayCallText } from './view.ts';
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(() => {
   clock.set(Date.UTC(2026, 10, 21, 12));
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 type Tx = Parameters<Parameters<Db['$transaction']>[0]>[0];
@@ -47,9 +32,9 @@ describe('create', () => {
   it('shows the value once and stores only its hash [key.value.not-stored] [key.value.once] [service.everyone-sees]', async () => {
     const org = await fixture.org('Once');
     const created = value(await fixture.control.createKey(OPERATOR, { org, name: 'ci' }));
-    const row = await db.apiKey.findUniqueOrThrow({ where: { id: created.id } });
+    const row = await db().apiKey.findUniqueOrThrow({ where: { id: created.id } });
     expect(Buffer.from(row.hash)).toEqual(parseApiKey(created.key)?.hash);
-    const everything = JSON.stringify([row, await db.auditEvent.findMany({ where: { target: row.id } })]);
+    const everything = JSON.stringify([row, await db().auditEvent.findMany({ where: { target: row.id } })]);
     expect(everything).not.toContain(created.key.slice(0, 14));
     expect(JSON.stringify(await fixture.control.listKeys(OPERATOR, { org }))).not.toContain(created.key);
   });
@@ -116,7 +101,7 @@ describe('create', () => {
     const refused = refusal(await fixture.control.createKey(OPERATOR, { org, ...input }));
     expect(refused.field).toBe(field);
     expect(refused.message).toContain(allowed);
-    expect(await db.apiKey.count({ where: { org: { slug: org } } })).toBe(0);
+    expect(await db().apiKey.count({ where: { org: { slug: org } } })).toBe(0);
   });
 
   it('takes the bounds themselves: 80 characters of any plane, 6,000 a minute, 256 at once, today [key.at-once] [key.name] [key.rpm] [limit.key-at-once] [limit.key-rpm]', async () => {
@@ -133,8 +118,8 @@ describe('create', () => {
 
   it('takes 50 chosen models [key.may-call.chosen]', async () => {
     const org = await fixture.org('Fifty');
-    const { id } = await db.org.findUniqueOrThrow({ where: { slug: org } });
-    await db.$executeRaw`
+    const { id } = await db().org.findUniqueOrThrow({ where: { slug: org } });
+    await db().$executeRaw`
       INSERT INTO model (id, org_id, name, kind, mode, context_tokens, driver, settings, condition)
       SELECT 'mdl_fifty' || n, ${id}, 'm' || n, 'text', 'always_on', 1000, 'external', '{}', 'running'
       FROM generate_series(1, 50) n`;
@@ -165,14 +150,14 @@ describe('create', () => {
   describe('that waits for a change of the plan', () => {
     /** Creates a key of the organization while `change` is not committed yet. */
     const createDuring = async (slug: string, change: (tx: Tx, org: Org) => Promise<unknown>) => {
-      const org = await db.org.findUniqueOrThrow({ where: { slug } });
+      const org = await db().org.findUniqueOrThrow({ where: { slug } });
       let created: ReturnType<typeof fixture.control.createKey> | undefined;
-      await db.$transaction(
+      await db().$transaction(
         async (tx) => {
           await change(tx, org);
           await tx.org.update({ where: { id: org.id }, data: { limitsVersion: { increment: 1 } } });
           created = fixture.control.createKey(OPERATOR, { org: slug, name: 'k' });
-          await untilOneWaitsForALock(db);
+          await untilOneWaitsForALock(db());
         },
         { timeout: 60_000 },
       );
@@ -191,7 +176,7 @@ describe('create', () => {
 
     it('has the room of the plan that the organization moves to', async () => {
       const org = await fixture.org('Moved', 'Free');
-      const { id: planId } = await db.plan.findFirstOrThrow({ where: { name: 'Starter' } });
+      const { id: planId } = await db().plan.findFirstOrThrow({ where: { name: 'Starter' } });
       const result = await createDuring(org, (tx, { id }) =>
         tx.org.update({ where: { id }, data: { planId } }),
       );
@@ -214,8 +199,8 @@ describe('create', () => {
 
   it('keeps the ceiling of 1,000 keys in all, revoked ones included [limit.keys.total]', async () => {
     const org = await fixture.org('Ceiling');
-    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
-    await db.$executeRaw`
+    const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: org } });
+    await db().$executeRaw`
       INSERT INTO api_key (id, org_id, name, prefix, hash, all_models, requests_per_minute, requests_at_once, revoked_at)
       SELECT 'key_old' || n, ${orgId}, 'old', 'ti_old', sha256(('old' || n)::bytea), true, 60, 4, now()
       FROM generate_series(1, 1000) n`;
@@ -239,7 +224,7 @@ describe('chosen models', () => {
     value(await publish(org, 'small'));
     const [listed] = value(await fixture.control.listKeys(OPERATOR, { org }));
     expect(mayCallText(listed?.mayCall as never)).toBe('large, 1 deleted');
-    const chosen = await db.apiKeyModel.findMany({ where: { keyId: key.id } });
+    const chosen = await db().apiKeyModel.findMany({ where: { keyId: key.id } });
     expect(chosen.map((row) => row.modelId)).toContain(first.id);
   });
 
@@ -315,14 +300,15 @@ describe('states', () => {
     expect(again).not.toHaveProperty('notInForce');
     expect(value(await fixture.control.revokeKey(OPERATOR, { org, id })).state).toBe('Revoked');
     expect(fixture.limiter.revoked).toEqual([id, id]);
-    expect(await db.auditEvent.count({ where: { target: id, action: 'key.revoke' } })).toBe(1);
+    expect(await db().auditEvent.count({ where: { target: id, action: 'key.revoke' } })).toBe(1);
   });
 
   it('deletes only a revoked key, after the limiter knows it, and keeps its usage [state.key.deleted] [usage.deleted-key]', async () => {
     const org = await fixture.org('Delete');
     const { id } = value(await fixture.control.createKey(OPERATOR, { org, name: 'k' }));
-    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
-    await db.$executeRaw`INSERT INTO usage_day VALUES (${orgId}, '2026-11-21', ${id}, 'mdl_x', 2, 1, 3, 4, 5, 60, 2)`;
+    const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: org } });
+    await db()
+      .$executeRaw`INSERT INTO usage_day VALUES (${orgId}, '2026-11-21', ${id}, 'mdl_x', 2, 1, 3, 4, 5, 60, 2)`;
     expect(refusal(await fixture.control.deleteKey(OPERATOR, { org, id })).code).toBe('conflict');
     value(await fixture.control.revokeKey(OPERATOR, { org, id }));
     fixture.limiter.away = true;

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import {
   createFixture,
   type Fixture,
@@ -15,22 +15,13 @@ type Owner = Awaited<ReturnType<Fixture['user']>>;
 
 const HOUR_MS = 3_600_000;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(() => {
   clock.set(Date.UTC(2026, 10, 21, 12));
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 const listed = async (org: string) => value(await fixture.control.listKeys(OPERATOR, { org }));
@@ -45,10 +36,10 @@ async function owners(name: string) {
 /** Gives a user all that can be reset. */
 async function equip({ userId }: Owner): Promise<void> {
   const id = userId;
-  await db.account.create({ data: { id, accountId: id, providerId: 'credential', userId } });
-  await db.account.create({ data: { id: `o${id}`, accountId: id, providerId: 'oidc', userId } });
-  await db.twoFactor.create({ data: { id, userId, secret: '', backupCodes: '' } });
-  await db.user.update({ where: { id }, data: { twoFactorEnabled: true } });
+  await db().account.create({ data: { id, accountId: id, providerId: 'credential', userId } });
+  await db().account.create({ data: { id: `o${id}`, accountId: id, providerId: 'oidc', userId } });
+  await db().twoFactor.create({ data: { id, userId, secret: '', backupCodes: '' } });
+  await db().user.update({ where: { id }, data: { twoFactorEnabled: true } });
 }
 
 describe('every page key of a person', () => {
@@ -81,7 +72,7 @@ describe('every page key of a person', () => {
       kept.map((id) => [id, 'Active']).sort(),
     );
     expect(await listed(elsewhere)).toEqual([]);
-    const events = await db.auditEvent.findMany({ where: { target: { in: ended }, action: 'key.revoke' } });
+    const events = await db().auditEvent.findMany({ where: { target: { in: ended }, action: 'key.revoke' } });
     const actor = who === 'owner' ? going.email : who;
     expect(events.map((event) => [event.target, event.actor]).sort()).toEqual(
       ended.map((id) => [id, actor]).sort(),
@@ -113,7 +104,7 @@ describe('an organization that begins to require two-factor', () => {
     const elsewhere = await fixture.org('Stays open');
     value(await fixture.control.addMember(OPERATOR, { org: elsewhere, email: going.email, role: 'owner' }));
     const there = await pageKey(going, elsewhere);
-    await db.account.create({
+    await db().account.create({
       data: { id, accountId: id, providerId: 'credential', userId: going.userId },
     });
     fixture.limiter.away = true;
@@ -151,10 +142,10 @@ describe('a page key that is being made', () => {
   it('is not made if its session ends meanwhile', async () => {
     const { org, going } = await owners('Ends meanwhile');
     const session = await fixture.session(going);
-    const { making } = await db.$transaction(async (tx) => {
+    const { making } = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${going.userId} FOR NO KEY UPDATE`;
       const made = fixture.control.createPageKey(going, { org, session });
-      await eventually(async () => (await waiting(db)) === 1);
+      await eventually(async () => (await waiting(db())) === 1);
       await tx.session.delete({ where: { id: session } });
       return { making: made };
     });
@@ -165,14 +156,14 @@ describe('a page key that is being made', () => {
   it('is ended by a session that ends while it is made', async () => {
     const { org, going } = await owners('Made while ending');
     const session = await fixture.session(going);
-    const { making, ending } = await db.$transaction(async (tx) => {
+    const { making, ending } = await db().$transaction(async (tx) => {
       await tx.$executeRaw`LOCK TABLE audit_event IN SHARE MODE`;
       // The session was there, and the key is written. Only its event is not.
       const made = fixture.control.createPageKey(going, { org, session });
-      await eventually(async () => (await waiting(db)) === 1);
-      await db.session.delete({ where: { id: session } });
+      await eventually(async () => (await waiting(db())) === 1);
+      await db().session.delete({ where: { id: session } });
       const ended = fixture.control.endPageKeys(going);
-      await eventually(async () => (await waiting(db)) === 2);
+      await eventually(async () => (await waiting(db())) === 2);
       return { making: made, ending: ended };
     });
     expect((await making).ok).toBe(true);
@@ -188,7 +179,7 @@ describe('a page key that is being made', () => {
     const session = await fixture.session(going);
     clock.advance(agedMs);
     if (how === 'is over')
-      await db.session.update({ where: { id: session }, data: { lastSeenAt: new Date(clock.now()) } });
+      await db().session.update({ where: { id: session }, data: { lastSeenAt: new Date(clock.now()) } });
     value(await fixture.control.createPageKey(going, { org, session }));
     const expiresAt = new Date(clock.now() + HOUR_MS / 2).toISOString();
     expect((await listed(org))[0]).toMatchObject({ state: 'Active', expiresAt });

@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { ensureRequestPartitions } from '@tidegate/db';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const HOUR_MS = 3_600_000;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(() => {
   clock.set(Date.UTC(2026, 10, 21, 23, 30));
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 const listed = async (org: string) => value(await fixture.control.listKeys(OPERATOR, { org }));
@@ -61,7 +53,7 @@ describe('a key that a page makes', () => {
     expect(await listed(org)).toEqual([]);
     expect(fixture.limiter.revoked).toEqual([id]);
     expect(value(await fixture.control.endPageKey(owner, { org, id }))).toBeNull();
-    const events = await db.auditEvent.findMany({ where: { target: id }, orderBy: { id: 'asc' } });
+    const events = await db().auditEvent.findMany({ where: { target: id }, orderBy: { id: 'asc' } });
     expect(events.map(({ action, actor }) => [action, actor]).sort()).toEqual([
       ['key.create', owner.email],
       ['key.delete', owner.email],
@@ -105,21 +97,21 @@ describe('a key that a page makes', () => {
 
   it('is one with all others of its kind in usage, requests and errors, deleted or not', async () => {
     const org = await fixture.org('Pages');
-    const orgId = (await db.org.findUniqueOrThrow({ where: { slug: org } })).id;
+    const orgId = (await db().org.findUniqueOrThrow({ where: { slug: org } })).id;
     const owner = await fixture.user(org, 'owner');
     const gone = value(await fixture.pageKey(owner, org));
     const here = value(await fixture.pageKey(owner, org));
     const usual = value(await fixture.control.createKey(owner, { org, name: 'usual' }));
     const reservedAt = new Date(clock.now() - 1_000);
     const day = new Date('2026-11-21');
-    await ensureRequestPartitions(db, ['2026-11-21']);
+    await ensureRequestPartitions(db(), ['2026-11-21']);
     for (const [keyId, modelId] of [
       ...[gone.id, here.id].flatMap((id) => [[id, 'mdl_a'] as const, [id, 'mdl_b'] as const]),
       ...[[usual.id, 'mdl_a'] as const, ['key_deleted', 'mdl_a'] as const],
     ]) {
       const of = { orgId, keyId, modelId, day };
       const tokens = { promptTokens: 3, completionTokens: 4 };
-      await db.usageDay.create({
+      await db().usageDay.create({
         data: {
           ...of,
           ...tokens,
@@ -130,7 +122,7 @@ describe('a key that a page makes', () => {
           durationCount: 1,
         },
       });
-      await db.request.create({
+      await db().request.create({
         data: {
           ...of,
           ...tokens,

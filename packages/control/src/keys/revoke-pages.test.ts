@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Db } from '@tidegate/db';
+import { eventually, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
 type Owner = Awaited<ReturnType<Fixture['user']>>;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(() => {
   clock.set(Date.UTC(2026, 10, 21, 12));
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 const listed = async (org: string) => value(await fixture.control.listKeys(OPERATOR, { org }));
@@ -42,13 +34,13 @@ async function whileLocked<T>(
   begin: () => Promise<T>,
   then: (tx: Pick<Db, 'member' | 'apiKey'>) => Promise<unknown>,
 ): Promise<T> {
-  const { begun } = await db.$transaction(
+  const { begun } = await db().$transaction(
     async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const running = begin();
       // Nobody waits for it before the end of the transaction.
       running.catch(() => {});
-      await eventually(async () => (await waiting(db)) === 1);
+      await eventually(async () => (await waiting(db())) === 1);
       await then(tx);
       return { begun: running };
     },

@@ -1,24 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { newUserId } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { eventually, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, hashPassword, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(() => {
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 const LOST = 'the lost password';
@@ -33,12 +24,12 @@ async function member(email: string, ...orgs: string[]): Promise<string> {
 }
 
 const signIn = (userId: string, token: string) =>
-  db.session.create({
+  db().session.create({
     data: { id: `ses_${token}`, token, userId, expiresAt: new Date(clock.now() + 1_000) },
   });
 
 const opens = async (userId: string, password: string): Promise<boolean> => {
-  const { password: hash } = await db.account.findFirstOrThrow({
+  const { password: hash } = await db().account.findFirstOrThrow({
     where: { userId, providerId: 'credential' },
   });
   return hash === (await hashPassword(password));
@@ -49,7 +40,7 @@ describe('a new password of an operator', () => {
     const org = await fixture.org('Lost');
     const [ada, bob] = [await member('ada@lost.example', org), await member('bob@lost.example', org)];
     for (const token of ['laptop', 'phone']) await signIn(ada, token);
-    await db.verification.create({
+    await db().verification.create({
       data: { id: 'step', identifier: 'step', value: ada, expiresAt: new Date(clock.now() + 1_000) },
     });
     await signIn(bob, 'other');
@@ -62,8 +53,8 @@ describe('a new password of an operator', () => {
     expect(set).toEqual({ userId: ada, email: 'ada@lost.example' });
     expect([await opens(ada, 'a new password'), await opens(ada, LOST)]).toEqual([true, false]);
     expect(await opens(bob, LOST)).toBe(true);
-    expect((await db.session.findMany()).map(({ token }) => token)).toEqual(['other']);
-    expect(await db.verification.count({ where: { value: ada } })).toBe(0);
+    expect((await db().session.findMany()).map(({ token }) => token)).toEqual(['other']);
+    expect(await db().verification.count({ where: { value: ada } })).toBe(0);
   });
 
   it('is refused if it is common', async () => {
@@ -80,7 +71,7 @@ describe('a new password of an operator', () => {
     );
     expect(password).toMatch(/^[0-9A-Za-z]{20}$/);
     expect(await opens(ada, password)).toBe(true);
-    expect(JSON.stringify([await db.account.findMany(), await db.auditEvent.findMany()])).not.toContain(
+    expect(JSON.stringify([await db().account.findMany(), await db().auditEvent.findMany()])).not.toContain(
       password,
     );
   });
@@ -88,20 +79,20 @@ describe('a new password of an operator', () => {
   it('is the first one of an account that the identity provider let in, also when two set it at once', async () => {
     const id = newUserId();
     const email = 'ada@provider.example';
-    await db.user.create({ data: { id, email, name: 'Ada' } });
-    await db.account.create({ data: { id: 'acc_oidc', accountId: 'sub', providerId: 'oidc', userId: id } });
+    await db().user.create({ data: { id, email, name: 'Ada' } });
+    await db().account.create({ data: { id: 'acc_oidc', accountId: 'sub', providerId: 'oidc', userId: id } });
     const set = (password: string) => fixture.control.setPassword(OPERATOR, { email, password });
-    const both = await db.$transaction(
+    const both = await db().$transaction(
       async (tx) => {
         await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${id} FOR UPDATE`;
         const setting = [set('the one password'), set('the other one')];
-        await eventually(async () => (await waiting(db)) === 2);
+        await eventually(async () => (await waiting(db())) === 2);
         return setting;
       },
       { timeout: 60_000 },
     );
     expect((await Promise.all(both)).map(({ ok }) => ok)).toEqual([true, true]);
-    const accounts = await db.account.findMany({ where: { userId: id }, orderBy: { providerId: 'asc' } });
+    const accounts = await db().account.findMany({ where: { userId: id }, orderBy: { providerId: 'asc' } });
     expect(accounts.map(({ providerId }) => providerId)).toEqual(['credential', 'oidc']);
   });
 

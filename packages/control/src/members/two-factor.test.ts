@@ -1,41 +1,32 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import type { Actor } from '../access/access.ts';
 import type { Role } from '../access/policy.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 type User = Actor & { kind: 'user' };
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(() => {
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 /** Creates a user who signs in with a password. */
 async function withPassword(org: string, role: Role): Promise<User> {
   const user = await fixture.user(org, role);
-  await db.account.create({
+  await db().account.create({
     data: { id: `acc_${user.userId}`, accountId: user.userId, providerId: 'credential', userId: user.userId },
   });
   return user;
 }
 
 async function setUp({ userId }: User): Promise<void> {
-  await db.twoFactor.create({ data: { id: `two_${userId}`, userId, secret: 's', backupCodes: 'c' } });
-  await db.user.update({ where: { id: userId }, data: { twoFactorEnabled: true } });
+  await db().twoFactor.create({ data: { id: `two_${userId}`, userId, secret: 's', backupCodes: 'c' } });
+  await db().user.update({ where: { id: userId }, data: { twoFactorEnabled: true } });
 }
 
 const memberships = async (user: User) => value(await fixture.control.listMemberships(user));
@@ -103,7 +94,7 @@ describe('an organization that requires two-factor', () => {
     const org = await fixture.org('Provider only');
     const member = await withPassword(org, 'member');
     value(await fixture.control.requireTwoFactor(OPERATOR, { org, required: true }));
-    const { control } = createFixture(db, clock.now, { passwords: false });
+    const { control } = createFixture(db(), clock.now, { passwords: false });
     expect((await control.listKeys(member, { org })).ok).toBe(true);
     expect(value(await control.listMemberships(member))).toMatchObject([{ lacksTwoFactor: false }]);
     const all = value(await control.listMembers(member, { org }));
@@ -144,14 +135,14 @@ describe('an operator', () => {
   it('removes an identity at the provider, not the password, and ends the sessions', async () => {
     const org = await fixture.org('New identity');
     const { userId, email } = await withPassword(org, 'member');
-    await db.account.create({ data: { id: 'acc_sub', accountId: 'sub', providerId: 'oidc', userId } });
+    await db().account.create({ data: { id: 'acc_sub', accountId: 'sub', providerId: 'oidc', userId } });
     const expiresAt = new Date(clock.now() + 1_000);
-    await db.session.create({ data: { id: 'ses_sub', token: 'sub', userId, expiresAt } });
+    await db().session.create({ data: { id: 'ses_sub', token: 'sub', userId, expiresAt } });
     clock.advance(1);
     const { resetIdentity } = fixture.control;
     expect(value(await resetIdentity(OPERATOR, { email }))).toEqual({ userId, email });
-    expect(await db.account.findMany({ where: { userId } })).toMatchObject([{ providerId: 'credential' }]);
-    expect(await db.session.count({ where: { userId } })).toBe(0);
+    expect(await db().account.findMany({ where: { userId } })).toMatchObject([{ providerId: 'credential' }]);
+    expect(await db().session.count({ where: { userId } })).toBe(0);
     const { events } = value(await fixture.control.listAudit(OPERATOR, { org, limit: 1 }));
     expect(events).toMatchObject([{ actor: 'ctl', action: 'member.resetIdentity', target: userId }]);
     expect(refusal(await resetIdentity(OPERATOR, { email })).code).toBe('conflict');
@@ -166,9 +157,9 @@ describe('an operator', () => {
       await setUp(user);
       const { userId } = user;
       const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
-      await db.passkey.create({ data: { id: `pas_${userId}`, userId, credentialID: userId, ...made } });
+      await db().passkey.create({ data: { id: `pas_${userId}`, userId, credentialID: userId, ...made } });
       const expiresAt = new Date(clock.now() + 1_000);
-      await db.session.create({ data: { id: `ses_${userId}`, token: userId, userId, expiresAt } });
+      await db().session.create({ data: { id: `ses_${userId}`, token: userId, userId, expiresAt } });
     }
     clock.advance(1);
     const { resetTwoFactor } = fixture.control;
@@ -176,14 +167,14 @@ describe('an operator', () => {
       userId: ada.userId,
       email: ada.email,
     });
-    expect(await db.user.findUnique({ where: { id: ada.userId } })).toMatchObject({
+    expect(await db().user.findUnique({ where: { id: ada.userId } })).toMatchObject({
       twoFactorEnabled: false,
     });
     expect(
-      await db.twoFactor.findMany({ where: { userId: { in: [ada.userId, bob.userId] } } }),
+      await db().twoFactor.findMany({ where: { userId: { in: [ada.userId, bob.userId] } } }),
     ).toMatchObject([{ userId: bob.userId }]);
-    expect(await db.passkey.findMany()).toMatchObject([{ userId: bob.userId }]);
-    expect(await db.session.findMany()).toMatchObject([{ userId: bob.userId }]);
+    expect(await db().passkey.findMany()).toMatchObject([{ userId: bob.userId }]);
+    expect(await db().session.findMany()).toMatchObject([{ userId: bob.userId }]);
     for (const org of [one, two]) {
       const { events } = value(await fixture.control.listAudit(OPERATOR, { org, limit: 1 }));
       expect(events).toMatchObject([{ actor: 'ctl', action: 'member.resetTwoFactor', target: ada.userId }]);

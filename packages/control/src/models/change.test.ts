@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { open } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, SECRET_KEY, value } from '../fixture.ts';
 
-let server: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 let org: string;
 const external = {
@@ -21,24 +20,16 @@ const process_ = {
   command: 'serve $PORT',
 } as const;
 
-beforeAll(async () => {
-  server = await testPostgres();
-  db = createDb(server.url, PATIENT_DB);
-});
 beforeEach(async () => {
-  fixture = createFixture(db, testClock().now);
+  fixture = createFixture(db(), testClock().now);
   org = await fixture.org('Change');
-});
-afterAll(async () => {
-  await closeDb(db);
-  await server.drop();
 });
 
 const publish = async (model: object): Promise<string> =>
   value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...model } as never)).id;
 const change = (changes: object, actor = OPERATOR) =>
   fixture.control.changeModel(actor, { org, name: 'm', ...changes });
-const rowOf = (id: string) => db.model.findUniqueOrThrow({ where: { id } });
+const rowOf = (id: string) => db().model.findUniqueOrThrow({ where: { id } });
 
 describe('a published model', () => {
   it('keeps its id, and each setting that is not changed', async () => {
@@ -62,7 +53,7 @@ describe('a published model', () => {
     value(await change({ upstreamKey: null, upstreamModel: null, healthPath: null }));
     const { upstreamKey, upstreamModel, settings } = await rowOf(id);
     expect([upstreamKey, upstreamModel, settings]).toEqual([null, null, { urls: ['http://127.0.0.1:9/v1'] }]);
-    expect(JSON.stringify(await db.auditEvent.findMany())).not.toMatch(/sk-(old|new)/);
+    expect(JSON.stringify(await db().auditEvent.findMany())).not.toMatch(/sk-(old|new)/);
   });
 
   it('that runs a command takes another command, start time-out and idle time', async () => {
@@ -89,14 +80,14 @@ describe('a published model', () => {
     const id = await publish(external);
     const owner = await fixture.user(org, 'owner');
     value(await change({ upstreamKey: 'sk', contextTokens: 5 }, owner));
-    const event = await db.auditEvent.findFirstOrThrow({ where: { action: 'model.change', target: id } });
+    const event = await db().auditEvent.findFirstOrThrow({ where: { action: 'model.change', target: id } });
     expect([event.actor, event.details]).toEqual([
       owner.email,
       { name: 'm', changed: ['contextTokens', 'upstreamKey'], upstreamKey: true },
     ]);
     value(await change({ upstreamKey: null }, owner));
     value(await change({ urls: ['http://gpu:8000/secret-path/v1'] }, owner));
-    const events = await db.auditEvent.findMany({ where: { action: 'model.change', target: id } });
+    const events = await db().auditEvent.findMany({ where: { action: 'model.change', target: id } });
     const details = events.map((event) => event.details);
     expect(details).toContainEqual({ name: 'm', changed: ['upstreamKey'], upstreamKey: false });
     expect(details).toContainEqual({ name: 'm', changed: ['urls'], origins: ['http://gpu:8000'] });
@@ -137,16 +128,16 @@ describe('a published model', () => {
   it('moves to another pool while it is stopped, or while no runner leads its pool', async () => {
     fixture.runner.pools = ['local', 'gpu0'];
     const id = await publish(process_);
-    const led = (ms: number) => db.$executeRaw`
+    const led = (ms: number) => db().$executeRaw`
       INSERT INTO runner_lease VALUES ('local', 1, 'one', NULL, now() + ${ms} * interval '1 ms')
       ON CONFLICT (pool) DO UPDATE SET expires_at = excluded.expires_at`;
     await led(60_000);
     const refused = refusal(await change({ pool: 'gpu0' }));
     expect(refused).toMatchObject({ field: 'pool', message: expect.stringMatching(/^Stop the model first/) });
-    await db.model.update({ where: { id }, data: { condition: 'stopped' } });
+    await db().model.update({ where: { id }, data: { condition: 'stopped' } });
     expect(value(await change({ pool: 'gpu0' }))).toMatchObject({ pool: 'gpu0', runnerTold: true });
     expect(fixture.runner.calls.slice(1)).toEqual([`refresh ${id}`, `refresh ${id} gpu0`]);
-    await db.model.update({ where: { id }, data: { pool: 'local', condition: 'running' } });
+    await db().model.update({ where: { id }, data: { pool: 'local', condition: 'running' } });
     await led(-1);
     expect(value(await change({ pool: 'gpu0' })).pool).toBe('gpu0');
   });
@@ -155,7 +146,7 @@ describe('a published model', () => {
     fixture.runner.pools = ['local', 'gpu0'];
     const owner = await fixture.user(org, 'owner');
     await publish({ ...process_, pool: 'gpu0' });
-    expect((await db.model.findFirstOrThrow({ where: { name: 'm', pool: 'gpu0' } })).pool).toBe('gpu0');
+    expect((await db().model.findFirstOrThrow({ where: { name: 'm', pool: 'gpu0' } })).pool).toBe('gpu0');
     for (const pool of ['gpu1', 'GPU'])
       expect(refusal(await change({ pool }))).toMatchObject({ code: 'invalid_input', field: 'pool' });
     expect(refusal(await change({ pool: 'local' }, owner)).code).toBe('forbidden');

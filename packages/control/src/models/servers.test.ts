@@ -1,29 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import type { Actor } from '../access/access.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 import { MOST_SERVERS } from './servers.ts';
 
 const A_MODEL = 64;
 
-let server: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 let org: string;
 let owner: Actor;
-beforeAll(async () => {
-  server = await testPostgres();
-  db = createDb(server.url, PATIENT_DB);
-});
 beforeEach(async () => {
-  fixture = createFixture(db, testClock().now);
+  fixture = createFixture(db(), testClock().now);
   org = await fixture.org('Servers');
   owner = await fixture.user(org, 'owner');
-});
-afterAll(async () => {
-  await closeDb(db);
-  await server.drop();
 });
 
 const urls = (count: number) => Array.from({ length: count }, (_, i) => `http://gpu${i}:8000`);
@@ -74,10 +65,10 @@ describe("an organization's owners", () => {
 
   it('do not exceed the limit by publishing at once', async () => {
     await leaveRoom(1);
-    const answers = await db.$transaction(async (tx) => {
+    const answers = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const both = ['a', 'b'].map((name) => publish(name, 1));
-      await eventually(async () => (await waiting(db)) === both.length);
+      await eventually(async () => (await waiting(db())) === both.length);
       return both;
     });
     expect((await Promise.all(answers)).filter(({ ok }) => ok)).toHaveLength(1);

@@ -1,26 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
 const clock = testClock();
-let server: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 let org: string;
 
-beforeAll(async () => {
-  server = await testPostgres();
-  db = createDb(server.url, PATIENT_DB);
-});
 beforeEach(async () => {
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
   org = await fixture.org('Show');
-});
-afterAll(async () => {
-  await closeDb(db);
-  await server.drop();
 });
 
 const publish = async (): Promise<string> =>
@@ -45,7 +36,7 @@ describe('one model', () => {
     fixture.runner.busy = new Map([[id, 3]]);
     fixture.runner.counts = new Map([[id, { up: 1, total: 2, down: [DOWN] }]]);
     const at = (days: number) => new Date(clock.now() - days * DAY_MS);
-    await db.conditionChange.createMany({
+    await db().conditionChange.createMany({
       data: [
         { modelId: id, condition: 'stopped', at: at(36) },
         { modelId: id, condition: 'starting', at: at(2) },
@@ -126,7 +117,7 @@ describe('one model', () => {
   it('shows what its process printed to owners only, who see why it failed like everyone', async () => {
     const id = await publish();
     const conditionReason = 'It ended.\nlast words';
-    await db.model.update({ where: { id }, data: { condition: 'failed', conditionReason } });
+    await db().model.update({ where: { id }, data: { condition: 'failed', conditionReason } });
     for (const [role, seen] of [
       ['owner', conditionReason],
       ['member', 'It ended.'],
@@ -174,7 +165,7 @@ describe('one key', () => {
     value(await fixture.control.revokeKey(owner, { org, id }));
     expect(await show()).toMatchObject({ revokedAt: new Date(clock.now()).toISOString() });
     expect(JSON.stringify(await show())).not.toContain(key);
-    await db.auditEvent.deleteMany({ where: { target: id } });
+    await db().auditEvent.deleteMany({ where: { target: id } });
     expect((await show()).createdBy).toBeNull();
   });
 });

@@ -1,25 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
-let server: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 let org: string;
 
-beforeAll(async () => {
-  server = await testPostgres();
-  db = createDb(server.url, PATIENT_DB);
-});
 beforeEach(async () => {
-  await db.model.deleteMany();
-  fixture = createFixture(db, testClock().now);
+  await db().model.deleteMany();
+  fixture = createFixture(db(), testClock().now);
   org = await fixture.org('Workloads');
-});
-afterAll(async () => {
-  await closeDb(db);
-  await server.drop();
 });
 
 const workload = {
@@ -31,7 +22,7 @@ const workload = {
 } as const;
 const publish = (more: object = {}, actor = OPERATOR) =>
   fixture.control.publishModel(actor, { org, ...workload, ...more } as never);
-const settingsOf = async (id: string) => (await db.model.findUniqueOrThrow({ where: { id } })).settings;
+const settingsOf = async (id: string) => (await db().model.findUniqueOrThrow({ where: { id } })).settings;
 
 describe('a workload of Kubernetes', () => {
   it.each([
@@ -77,7 +68,7 @@ describe('a workload of Kubernetes', () => {
         field: 'kubernetes',
         message: problem,
       });
-    expect(await db.model.count()).toBe(0);
+    expect(await db().model.count()).toBe(0);
   });
 
   it('is only published anyway when the runner says what is missing, or says nothing', async () => {
@@ -118,16 +109,16 @@ describe('a workload of Kubernetes', () => {
   });
 
   it('has one model when two are published for it at once', async () => {
-    const answers = await db.$transaction(async (tx) => {
+    const answers = await db().$transaction(async (tx) => {
       // Neither can be inserted before both have been begun.
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const both = ['m', 'n'].map((name) => publish({ name }));
-      await eventually(async () => (await waiting(db)) === both.length);
+      await eventually(async () => (await waiting(db())) === both.length);
       return both;
     });
     const refused = (await Promise.all(answers)).flatMap((one) => (one.ok ? [] : one.refusal.code));
     expect(refused).toEqual(['conflict']);
-    expect(await db.model.count()).toBe(1);
+    expect(await db().model.count()).toBe(1);
   });
 
   it('can change its Service, count and time to start, but not itself', async () => {

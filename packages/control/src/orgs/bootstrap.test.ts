@@ -1,27 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, hashPassword, OPERATOR, refusal, value } from '../fixture.ts';
 
 const first = { org: 'First', plan: 'Pro', owner: 'first@example.com', password: 'tall-otter-jumps-42' };
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 beforeEach(async () => {
-  fixture = createFixture(db, testClock().now);
-  await db.member.deleteMany();
-  await db.org.deleteMany();
-  await db.user.deleteMany();
+  fixture = createFixture(db(), testClock().now);
+  await db().member.deleteMany();
+  await db().org.deleteMany();
+  await db().user.deleteMany();
 });
 
 describe('an empty installation', () => {
@@ -34,12 +25,12 @@ describe('an empty installation', () => {
     expect(value(await fixture.control.listMembers(OPERATOR, {}))).toMatchObject([
       { email: first.owner, role: 'owner' },
     ]);
-    const [{ password: hash = '' } = {}] = await db.account.findMany();
+    const [{ password: hash = '' } = {}] = await db().account.findMany();
     expect(hash).toBe(await hashPassword(first.password));
 
     const other = { org: 'Other', owner: 'other@example.com' };
     expect(value(await fixture.control.bootstrap(OPERATOR, other))).toBeNull();
-    expect([await db.org.count(), await db.user.count()]).toEqual([1, 1]);
+    expect([await db().org.count(), await db().user.count()]).toEqual([1, 1]);
   });
 
   it('gets neither if one of them is refused', async () => {
@@ -48,14 +39,14 @@ describe('an empty installation', () => {
     expect(await refused({ password: 'password' })).toBe('password');
     expect(await refused({ plan: 'Gold' })).toBe('plan');
     expect(await refused({ owner: 'nobody' })).toBe('owner');
-    expect([await db.org.count(), await db.user.count()]).toEqual([0, 0]);
+    expect([await db().org.count(), await db().user.count()]).toEqual([0, 0]);
     const user = { kind: 'user', userId: 'usr_x', email: 'x@example.com' } as const;
     expect(refusal(await fixture.control.bootstrap(user, first)).code).toBe('forbidden');
   });
 
   it('leaves the password of an account alone that was there before', async () => {
-    await db.user.create({ data: { id: 'usr_before', email: first.owner, name: 'Before' } });
+    await db().user.create({ data: { id: 'usr_before', email: first.owner, name: 'Before' } });
     expect(value(await fixture.control.bootstrap(OPERATOR, first))).toMatchObject({ passwordSet: false });
-    expect(await db.account.count()).toBe(0);
+    expect(await db().account.count()).toBe(0);
   });
 });

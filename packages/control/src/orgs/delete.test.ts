@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ensureRequestPartitions } from '@tidegate/db';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const DAYS = ['2026-11-20', '2026-11-21'];
@@ -19,23 +20,16 @@ const OF_NO_ORG = [
   ...['_prisma_migrations', 'deleted_org', 'plan', 'refusal_report', 'runner_lease', 'runner_pool'],
 ];
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  await ensureRequestPartitions(db, DAYS);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
+  await ensureRequestPartitions(db(), DAYS);
 });
 beforeEach(() => {
   clock.set(Date.UTC(2026, 10, 21, 12));
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
 });
 
 interface Full {
@@ -68,23 +62,24 @@ async function fullOrg(name: string): Promise<Full> {
   value(await fixture.control.deleteModel(owner, { ...org, name: 'left' }));
   const invited = `invited-to-${slug}@example.com`;
   value(await fixture.control.createInvitation(owner, { ...org, email: invited, role: 'viewer' }));
-  const { id } = await db.org.findUniqueOrThrow({ where: { slug } });
+  const { id } = await db().org.findUniqueOrThrow({ where: { slug } });
   for (const day of DAYS) {
-    await db.$executeRaw`INSERT INTO request VALUES
+    await db().$executeRaw`INSERT INTO request VALUES
       (${`${slug}-${day}`}, ${day}::date, ${id}, ${key.id}, ${kept.id}, ${day}::timestamptz, true, NULL, false, 1, 1, 10, 2, 5)`;
-    await db.$executeRaw`INSERT INTO usage_day VALUES (${id}, ${day}::date, ${key.id}, ${kept.id}, 1, 0, 1, 1, 0, 5, 1)`;
-    await db.$executeRaw`SELECT recount_usage_hours(${id}, ${day}::date)`;
+    await db()
+      .$executeRaw`INSERT INTO usage_day VALUES (${id}, ${day}::date, ${key.id}, ${kept.id}, 1, 0, 1, 1, 0, 5, 1)`;
+    await db().$executeRaw`SELECT recount_usage_hours(${id}, ${day}::date)`;
   }
   const refused = { hour: new Date(0), modelId: '', cause: '', code: 'model_not_found', refusals: 1n };
-  await db.refusalHour.create({ data: { orgId: id, keyId: key.id, ...refused } });
-  await db.$executeRaw`INSERT INTO condition_change VALUES (${kept.id}, '2026-11-21', 'running', NULL)`;
-  await db.$executeRaw`INSERT INTO month_total VALUES (${id}, '2026-11', 2, 4)`;
+  await db().refusalHour.create({ data: { orgId: id, keyId: key.id, ...refused } });
+  await db().$executeRaw`INSERT INTO condition_change VALUES (${kept.id}, '2026-11-21', 'running', NULL)`;
+  await db().$executeRaw`INSERT INTO month_total VALUES (${id}, '2026-11', 2, 4)`;
   const traces = [id, slug, key.id, key.prefix, kept.id, gone.id, up, leftId, invited];
   return { id, slug, traces, modelIds: [kept.id, up], leftId };
 }
 
 async function allTables(): Promise<string[]> {
-  const tables = await db.$queryRaw<{ name: string }[]>`
+  const tables = await db().$queryRaw<{ name: string }[]>`
     SELECT relname AS name FROM pg_class
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`;
   return tables.map(({ name }) => name).sort();
@@ -94,7 +89,7 @@ async function allTables(): Promise<string[]> {
 async function tablesWith(texts: readonly string[]): Promise<string[]> {
   const found = await Promise.all(
     (await allTables()).map(async (name) => {
-      const rows = await db.$queryRawUnsafe<unknown[]>(
+      const rows = await db().$queryRawUnsafe<unknown[]>(
         `SELECT 1 FROM "${name}" t WHERE EXISTS (SELECT FROM unnest($1::text[]) x WHERE strpos(t::text, x) > 0) LIMIT 1`,
         texts,
       );
@@ -121,7 +116,7 @@ describe('deleting an organization', () => {
     expect(await tablesWith(one.traces.filter((trace) => trace !== one.id))).toEqual(['left_workload']);
     expect(await tablesWith([one.id])).toEqual(['audit_event', 'deleted_org']);
     expect(await tablesWith(other.traces)).toEqual(before);
-    expect(await db.deletedOrg.findUnique({ where: { orgId: one.id } })).toMatchObject({
+    expect(await db().deletedOrg.findUnique({ where: { orgId: one.id } })).toMatchObject({
       deletedBy: 'operator',
       purgedAt: expect.any(Date),
     });
@@ -130,7 +125,7 @@ describe('deleting an organization', () => {
   it('keeps of its workloads only where a runner finds them, until it has scaled them down', async () => {
     const { slug, modelIds, leftId } = await fullOrg('Workloads');
     value(await fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Workloads' }));
-    const rows = await db.leftWorkload.findMany({ where: { modelId: { in: [...modelIds, leftId] } } });
+    const rows = await db().leftWorkload.findMany({ where: { modelId: { in: [...modelIds, leftId] } } });
     const settings = (name: string) => ({ namespace: slug, kind: 'deployment', name, service: name });
     const kept = { pool: 'local', leftAt: expect.any(Date) };
     expect(rows).toHaveLength(2);
@@ -165,7 +160,7 @@ describe('deleting an organization', () => {
     const { id, slug } = await fullOrg('By its owner');
     const owner = await fixture.user(slug, 'owner');
     value(await fixture.control.deleteOrg(owner, { org: slug, confirm: 'By its owner' }));
-    expect(await db.deletedOrg.findUnique({ where: { orgId: id } })).toMatchObject({
+    expect(await db().deletedOrg.findUnique({ where: { orgId: id } })).toMatchObject({
       deletedBy: owner.userId,
     });
     expect(refusal(await fixture.control.listKeys(owner, { org: slug })).code).toBe('not_found');
@@ -205,7 +200,7 @@ describe('usage of an organization that exists', () => {
   it('cannot be purged', async () => {
     const { id, traces } = await fullOrg('Alive');
     const before = await tablesWith(traces);
-    await expect(db.$queryRaw`SELECT purge_organization(${id})`).rejects.toThrow('exists');
+    await expect(db().$queryRaw`SELECT purge_organization(${id})`).rejects.toThrow('exists');
     expect(await tablesWith(traces)).toEqual(before);
   });
 });

@@ -1,25 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
-let server: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 let org: string;
-beforeAll(async () => {
-  server = await testPostgres();
-  db = createDb(server.url, PATIENT_DB);
-});
 beforeEach(async () => {
-  fixture = createFixture(db, testClock().now);
+  fixture = createFixture(db(), testClock().now);
   fixture.runner.pools = ['local', 'gpu0'];
-  await db.model.deleteMany();
+  await db().model.deleteMany();
   org = await fixture.org('Pools');
-});
-afterAll(async () => {
-  await closeDb(db);
-  await server.drop();
 });
 
 const model = { kind: 'text', contextTokens: 1, command: 'serve $PORT', pool: 'gpu0' } as const;
@@ -85,7 +76,7 @@ describe('the capacity of a pool', () => {
     const changed = await fixture.control.changeModel(OPERATOR, { org, name: 'fits', cost: 51 });
     expect(refusal(changed)).toMatchObject(refused);
     value(await fixture.control.changeModel(OPERATOR, { org, name: 'fits', cost: 20, pinned: true }));
-    expect(await db.model.findFirst({ where: { name: 'fits' } })).toMatchObject({ cost: 20, pinned: true });
+    expect(await db().model.findFirst({ where: { name: 'fits' } })).toMatchObject({ cost: 20, pinned: true });
     expect(refusal(await capacity(29))).toMatchObject({ code: 'conflict', field: 'capacity' });
   });
 

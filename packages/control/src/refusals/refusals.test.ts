@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db, type RefusalHour } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { RefusalHour } from '@tidegate/db';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import type { ShowRefusalsInput } from './show.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 30);
 const HOUR_MS = 3_600_000;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 const clock = testClock();
 let org: string;
@@ -17,12 +17,10 @@ let busy: string;
 let quiet: string;
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
   clock.set(NOW_MS);
   org = await fixture.org('Refusals', 'Free');
-  orgId = (await db.org.findUniqueOrThrow({ where: { slug: org } })).id;
+  orgId = (await db().org.findUniqueOrThrow({ where: { slug: org } })).id;
   const keyNamed = async (name: string) => value(await fixture.control.createKey(OPERATOR, { org, name })).id;
   busy = await keyNamed('busy');
   quiet = await keyNamed('quiet');
@@ -36,14 +34,10 @@ beforeAll(async () => {
   value(await fixture.control.revokeKey(OPERATOR, { org, id: gone }));
   value(await fixture.control.deleteKey(OPERATOR, { org, id: gone }));
 });
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 
 const hourOf = (hoursAgo: number) => new Date(Math.floor(NOW_MS / HOUR_MS - hoursAgo) * HOUR_MS);
 const refused = (hoursAgo: number, refusals: number, more: Partial<RefusalHour> = {}) =>
-  db.refusalHour.create({
+  db().refusalHour.create({
     data: {
       orgId,
       keyId: busy,

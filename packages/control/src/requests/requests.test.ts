@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ERRORS, newRequestId } from '@tidegate/contracts';
-import { closeDb, createDb, type Db, ensureRequestPartitions, type Request } from '@tidegate/db';
+import { ensureRequestPartitions, type Request } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import type { Actor } from '../access/access.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import type { ListRequestsInput } from './list.ts';
@@ -13,24 +14,17 @@ import { statusOf } from './status.ts';
 const NOW_MS = Date.UTC(2026, 10, 21, 12);
 const DAY_MS = 86_400_000;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 let org: string;
 let orgId: string;
 const clock = testClock();
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
   clock.set(NOW_MS);
   org = await fixture.org('Requests');
-  orgId = (await db.org.findUniqueOrThrow({ where: { slug: org } })).id;
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
+  orgId = (await db().org.findUniqueOrThrow({ where: { slug: org } })).id;
 });
 
 /** Writes a request and its part of the rollup, as metering does. Returns its id. */
@@ -55,12 +49,12 @@ async function request(atMs: number, fields: Partial<Request> = {}): Promise<str
     firstChunkMs: null,
     ...fields,
   };
-  await ensureRequestPartitions(db, [dayOf(atMs)]);
-  await db.request.create({ data: row });
+  await ensureRequestPartitions(db(), [dayOf(atMs)]);
+  await db().request.create({ data: row });
   const pair = { orgId: row.orgId, day, keyId: row.keyId, modelId: row.modelId };
   const one = { requests: 1n, errors: row.answered ? 0n : 1n };
   const rest = { promptTokens: 0n, completionTokens: 0n, unreportedTokens: 0n, durationMsSum: 0n };
-  await db.usageDay.upsert({
+  await db().usageDay.upsert({
     where: { orgId_day_keyId_modelId: pair },
     create: { ...pair, ...one, ...rest, durationCount: 0n },
     update: { requests: { increment: one.requests }, errors: { increment: one.errors } },
@@ -181,7 +175,7 @@ describe('why requests failed', () => {
   let failingId: string;
   beforeAll(async () => {
     failing = await fixture.org('Failing');
-    failingId = (await db.org.findUniqueOrThrow({ where: { slug: failing } })).id;
+    failingId = (await db().org.findUniqueOrThrow({ where: { slug: failing } })).id;
   });
 
   it('is nothing where nothing failed', async () => {
@@ -246,7 +240,7 @@ describe('why requests failed', () => {
 
   it('is counted back from the newest to a maximum', async () => {
     const within = { orgId: failingId, fromMs: 0, toMs: NOW_MS + 1, step: 'day' } as const;
-    const counted = await readErrors(db, within, 2);
+    const counted = await readErrors(db(), within, 2);
     expect(counted).toMatchObject({ total: 2, oldestAt: new Date(NOW_MS - 1).toISOString() });
     expect(counted.steps.map(({ errors }) => errors)).toEqual([2]);
   });

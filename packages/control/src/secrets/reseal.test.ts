@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { newModelId, open, seal, underKey } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createControl } from '../control.ts';
 import { SECRET_KEY as CURRENT, createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
@@ -10,20 +9,13 @@ const [PREVIOUS, LOST] = [randomBytes(32), randomBytes(32)];
 /** More than one batch. */
 const MANY = 450;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 let orgId: string;
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  fixture = createFixture(db, Date.now);
+  fixture = createFixture(db(), Date.now);
   await fixture.org('Sealed');
-  orgId = (await db.org.findFirstOrThrow()).id;
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
+  orgId = (await db().org.findFirstOrThrow()).id;
 });
 
 const model = (name: string, upstreamKey: Uint8Array | null, deletedAt: Date | null = null) => ({
@@ -37,10 +29,10 @@ it('seals all upstream keys under the current key, those of deleted models too, 
   const lost = model('lost', seal(LOST, 'sk'));
   const kept = model('kept', seal(CURRENT, 'sk'));
   const rows = [...old, lost, kept, model('open', null), model('gone', seal(PREVIOUS, 'sk'), new Date())];
-  await db.model.createMany({ data: rows });
+  await db().model.createMany({ data: rows });
   const { limiter, runner } = fixture;
   const keys = { secretKey: CURRENT, previousSecretKey: PREVIOUS };
-  const control = createControl({ db, limiter, runner, ...keys, now: Date.now });
+  const control = createControl({ db: db(), limiter, runner, ...keys, now: Date.now });
   const left = {
     unreadable: [lost.id],
     unreadableModels: [{ id: lost.id, org: 'sealed', name: 'lost', deleted: false }],
@@ -54,12 +46,12 @@ it('seals all upstream keys under the current key, those of deleted models too, 
     ...left,
   });
   expect(runner.calls).toHaveLength(MANY);
-  const now = await db.model.findMany({ where: { upstreamKey: { not: null } } });
+  const now = await db().model.findMany({ where: { upstreamKey: { not: null } } });
   const keyOf = new Map(now.map(({ name, upstreamKey }) => [name, upstreamKey as Uint8Array]));
   expect(old.map(({ name }) => open([CURRENT], keyOf.get(name) ?? Buffer.of()))).toEqual(
     old.map((_, i) => `sk-${i}`),
   );
-  const events = await db.auditEvent.findMany({ where: { orgId, action: 'model.reseal' } });
+  const events = await db().auditEvent.findMany({ where: { orgId, action: 'model.reseal' } });
   expect(events.map(({ target }) => target).sort()).toEqual(
     rows.flatMap(({ id, name }) => (/^(old|gone)/.test(name) ? id : [])).sort(),
   );
@@ -69,16 +61,16 @@ it('seals all upstream keys under the current key, those of deleted models too, 
 });
 
 it('raises the version of what it seals, by which runners find it, even those that were not told', async () => {
-  await db.model.deleteMany();
+  await db().model.deleteMany();
   const [sealed, kept] = [model('sealed', seal(PREVIOUS, 'sk')), model('kept', seal(CURRENT, 'sk'))];
-  await db.model.createMany({ data: [sealed, kept] });
+  await db().model.createMany({ data: [sealed, kept] });
   const { limiter, runner } = fixture;
   const keys = { secretKey: CURRENT, previousSecretKey: PREVIOUS };
-  const control = createControl({ db, limiter, runner, ...keys, now: Date.now });
+  const control = createControl({ db: db(), limiter, runner, ...keys, now: Date.now });
   runner.away = true;
   expect(value(await control.resealSecrets(OPERATOR))).toMatchObject({ resealed: 1, runnerTold: false });
   runner.away = false;
-  const versions = await db.model.findMany({
+  const versions = await db().model.findMany({
     orderBy: { name: 'asc' },
     select: { name: true, version: true },
   });

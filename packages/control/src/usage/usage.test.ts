@@ -1,40 +1,33 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import fc from 'fast-check';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import { histogramFrom, percentilesOf, together } from './histogram.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 34);
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let fixture: Fixture;
 let org: string;
 let orgId: string;
 const clock = testClock();
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  fixture = createFixture(db, clock.now);
+  fixture = createFixture(db(), clock.now);
   clock.set(NOW_MS);
   org = await fixture.org('Hours');
-  orgId = (await db.org.findUniqueOrThrow({ where: { slug: org } })).id;
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
+  orgId = (await db().org.findUniqueOrThrow({ where: { slug: org } })).id;
 });
 
 /** Inserts an hour of one key and one model, with the histograms of these times. */
 async function hour(hourMs: number, keyId: string, modelId: string, times: number[], errors = 0) {
   const at = new Date(hourMs);
-  await db.$executeRaw`
+  await db().$executeRaw`
     INSERT INTO usage_hour
     SELECT ${orgId}, ${at}, ${keyId}, ${modelId}, count(*), ${errors}::int, 0, 0, 0, sum(ms), count(ms)
     FROM unnest(${times}::int[]) ms`;
-  await db.$executeRaw`
+  await db().$executeRaw`
     INSERT INTO usage_time
     SELECT ${orgId}, 'hour', ${at}, ${modelId}, sum(histogram_of(ms)), sum(histogram_of(ms / 10))
     FROM unnest(${times}::int[]) ms`;
@@ -118,14 +111,14 @@ describe('usage by key and model', () => {
       const of = { orgId: pairsOrgId, day: new Date(day), keyId, modelId };
       return [{ ...of, ...tokens, requests, errors, durationMsSum, durationCount: requests }];
     });
-    await db.usageDay.deleteMany({ where: { orgId: pairsOrgId } });
-    await db.usageDay.createMany({ data: rows });
+    await db().usageDay.deleteMany({ where: { orgId: pairsOrgId } });
+    await db().usageDay.createMany({ data: rows });
   }
   let pairsOrg: string;
   let pairsOrgId: string;
   beforeAll(async () => {
     pairsOrg = await fixture.org('Pairs');
-    pairsOrgId = (await db.org.findUniqueOrThrow({ where: { slug: pairsOrg } })).id;
+    pairsOrgId = (await db().org.findUniqueOrThrow({ where: { slug: pairsOrg } })).id;
   });
   const show = async (more = {}) =>
     value(await fixture.control.showUsage(OPERATOR, { org: pairsOrg, ...more }));
@@ -165,12 +158,12 @@ describe('usage by key and model', () => {
       DAYS.map((day) => ({ ...of, ...tokens, promptTokens, day: new Date(day), requests: 1n }));
     // The sum is too large for Postgres, and then only for a number.
     for (const tokens of [2n ** 62n, 2n ** 53n / 3n + 1n]) {
-      await db.usageDay.deleteMany({ where: { orgId: pairsOrgId } });
-      await db.usageDay.createMany({ data: rowsWith(tokens) });
+      await db().usageDay.deleteMany({ where: { orgId: pairsOrgId } });
+      await db().usageDay.createMany({ data: rowsWith(tokens) });
       await expect(show()).rejects.toThrow('out of range');
     }
-    await db.usageDay.deleteMany({ where: { orgId: pairsOrgId } });
-    await db.usageDay.createMany({ data: rowsWith(2n ** 62n / 2_000n) });
+    await db().usageDay.deleteMany({ where: { orgId: pairsOrgId } });
+    await db().usageDay.createMany({ data: rowsWith(2n ** 62n / 2_000n) });
     expect((await show()).totals.promptTokens).toBe(Number((2n ** 62n / 2_000n) * 3n));
   });
 
@@ -207,7 +200,7 @@ describe('percentiles', () => {
         const parts = [all.slice(0, cut), all.slice(cut)];
         const sums = await Promise.all(
           parts.map(async (part) => {
-            const [row] = await db.$queryRaw<{ sum: string | null }[]>`
+            const [row] = await db().$queryRaw<{ sum: string | null }[]>`
               SELECT sum(histogram_of(ms))::text AS sum FROM unnest(${part}::int[]) ms`;
             return histogramFrom(row?.sum ?? null);
           }),
@@ -224,7 +217,7 @@ describe('percentiles', () => {
   });
 
   it('of unknown times are unknown', async () => {
-    const [row] = await db.$queryRaw<{ sum: string | null; with: string | null }[]>`
+    const [row] = await db().$queryRaw<{ sum: string | null; with: string | null }[]>`
       SELECT sum(histogram_of(ms))::text AS sum, sum(histogram_of(coalesce(ms, n)))::text AS "with"
       FROM (VALUES (NULL::int, NULL::int), (NULL, 0)) AS times(ms, n)`;
     expect(percentilesOf(histogramFrom(row?.sum ?? null))).toEqual({ p50Ms: null, p95Ms: null });

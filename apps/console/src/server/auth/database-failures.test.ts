@@ -1,18 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { describe, expect, it } from '@jest/globals';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { noted, throwingFailures } from './database-failures.ts';
 
-let postgres: TestPostgres;
-let db: Db;
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
+const db = ownTestDb();
 
 /** Answers as better-auth does, whatever becomes of the query. */
 const answering = (query: () => Promise<unknown>) => async () => {
@@ -23,15 +13,15 @@ const user = { id: 'usr_1', email: 'ada@example.com', name: 'Ada' };
 
 describe('a query that better-auth has an answer to', () => {
   it.each<[string, () => Promise<unknown>]>([
-    ['finds that another console has deleted the row', () => db.user.delete({ where: { id: 'usr_none' } })],
-    ['finds that the row is there already', () => db.user.createMany({ data: [user, user] })],
+    ['finds that another console has deleted the row', () => db().user.delete({ where: { id: 'usr_none' } })],
+    ['finds that the row is there already', () => db().user.createMany({ data: [user, user] })],
   ])('is no failure if it %s', async (_what, query) => {
     expect((await throwingFailures(answering(query))).status).toBe(400);
   });
 
   it('is a failure if it breaks another rule of the database', async () => {
     const orphan = { id: 'acc_1', accountId: 'x', providerId: 'oidc', userId: 'usr_none' };
-    const failing = throwingFailures(answering(() => db.account.create({ data: orphan })));
+    const failing = throwingFailures(answering(() => db().account.create({ data: orphan })));
     await expect(failing).rejects.toThrow('Foreign key constraint');
   });
 });

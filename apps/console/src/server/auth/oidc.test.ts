@@ -4,16 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import {
-  cheapHashing,
-  type IdentityProvider,
-  PATIENT_DB,
-  startIdentityProvider,
-  type TestPostgres,
-  testPostgres,
-  totp,
-} from '@tidegate/testing';
+import { cheapHashing, type IdentityProvider, startIdentityProvider, totp } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { FAILURE, failOn } from '../../testing/fail-on.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { type Auth, createAuth } from './auth.ts';
@@ -27,8 +19,7 @@ const ADDRESS = '203.0.113.7';
 const DETAILS = { with: 'identity provider' };
 const FAILED = { action: 'account.signInFailed', address: ADDRESS, details: DETAILS };
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let provider: IdentityProvider;
 let auth: Auth;
 const recorded: AccountEvent[] = [];
@@ -40,19 +31,22 @@ const authWith = (issuer: string, only = false): Auth => {
   const recordAccount = async (event: AccountEvent) => void recorded.push(event);
   const endPageKeys = async (userId: string) => void pagesEnded.push(userId);
   const told = { recordAccount, endPageKeys };
-  return createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc, hashing: cheapHashing, ...told });
+  return createAuth({
+    db: db(),
+    consoleUrl: SITE,
+    secret: 'x'.repeat(32),
+    oidc,
+    hashing: cheapHashing,
+    ...told,
+  });
 };
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
   provider = await startIdentityProvider();
   auth = authWith(provider.issuer);
 });
 afterAll(async () => {
   provider.close();
-  await closeDb(db);
-  await postgres.drop();
 });
 
 const cookiesOf = (response: Response): string =>
@@ -87,16 +81,16 @@ async function signInThere(backTo = auth): Promise<Response> {
 
 async function account(email: string): Promise<string> {
   const id = newUserId();
-  await db.user.create({ data: { id, email, name: 'Ada' } });
+  await db().user.create({ data: { id, email, name: 'Ada' } });
   const password = await cheapHashing.hash('set-by-someone-else');
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id, password };
-  await db.account.create({ data: row });
+  await db().account.create({ data: row });
   return id;
 }
 
 async function passkeyOf(userId: string): Promise<void> {
   const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
-  await db.passkey.create({ data: { id: userId, userId, credentialID: userId, ...made } });
+  await db().passkey.create({ data: { id: userId, userId, credentialID: userId, ...made } });
 }
 
 /** The event of an account that is linked. */
@@ -116,10 +110,10 @@ describe('sign-in through an identity provider', () => {
     expect(back.headers.get('location')).toBe(`${SITE}/`);
     const session = await auth.api.getSession({ headers: new Headers({ cookie: cookiesOf(back) }) });
     expect(session?.user.id).toBe(id);
-    expect(await db.account.findMany({ where: { userId: id }, select: { providerId: true } })).toEqual([
+    expect(await db().account.findMany({ where: { userId: id }, select: { providerId: true } })).toEqual([
       { providerId: 'oidc' },
     ]);
-    expect(await db.passkey.count()).toBe(0);
+    expect(await db().passkey.count()).toBe(0);
     expect(pagesEnded).toEqual([id]);
     await signInThere();
     expect(pagesEnded).toEqual([id]);
@@ -129,7 +123,7 @@ describe('sign-in through an identity provider', () => {
     const email = 'lise@example.com';
     const userId = await account(email);
     const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
-    const factor = createSecondFactor({ db, auth, devices, now: Date.now });
+    const factor = createSecondFactor({ db: db(), auth, devices, now: Date.now });
     const body = { email, password: 'set-by-someone-else' };
     const signIn = async () =>
       new Headers({ cookie: cookiesOf(await auth.api.signInEmail({ body, asResponse: true })) });
@@ -143,9 +137,9 @@ describe('sign-in through an identity provider', () => {
     expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
     const code = totp(begun.uri, Date.now() + 30_000);
     expect(await factor.complete({ code, headers })).toEqual({ outcome: 'over' });
-    expect(await db.session.count({ where: { userId } })).toBe(1);
-    expect(await db.verification.count({ where: { value: userId } })).toBe(0);
-    const left = await db.user.findUnique({ where: { id: userId }, include: { twoFactor: true } });
+    expect(await db().session.count({ where: { userId } })).toBe(1);
+    expect(await db().verification.count({ where: { value: userId } })).toBe(0);
+    const left = await db().user.findUnique({ where: { id: userId }, include: { twoFactor: true } });
     expect(left).toMatchObject({ twoFactorEnabled: false, twoFactor: null });
     expect(recorded[0]).toEqual(linked(userId, 'password', 'authenticator app', 'sessions'));
   });
@@ -156,15 +150,15 @@ describe('sign-in through an identity provider', () => {
     await passkeyOf(userId);
     provider.person = { sub: 'sub-chien', email, email_verified: true, name: 'Chien' };
     recorded.length = 0;
-    await failOn(db, 'DELETE ON passkey', async () => {
+    await failOn(db(), 'DELETE ON passkey', async () => {
       await expect(signInThere()).rejects.toThrow(FAILURE);
     });
     expect(recorded).toEqual([]);
-    expect(await db.session.count({ where: { userId } })).toBe(0);
+    expect(await db().session.count({ where: { userId } })).toBe(0);
     expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
-    const identities = await db.account.findMany({ where: { userId }, select: { providerId: true } });
+    const identities = await db().account.findMany({ where: { userId }, select: { providerId: true } });
     expect(identities).toEqual([{ providerId: 'oidc' }]);
-    expect(await db.passkey.count({ where: { userId } })).toBe(0);
+    expect(await db().passkey.count({ where: { userId } })).toBe(0);
   });
 
   it('is recorded each time, and the first time that the account is linked', async () => {
@@ -186,14 +180,14 @@ describe('sign-in through an identity provider', () => {
     await passkeyOf(userId);
     provider.person = { sub: 'sub-sofya', email, email_verified: true, name: 'Sofya' };
     recorded.length = 0;
-    await failOn(db, 'INSERT ON account', async () => {
+    await failOn(db(), 'INSERT ON account', async () => {
       await expect(signInThere()).rejects.toThrow(FAILURE);
     });
     expect(recorded).toEqual([]);
     await signInThere();
     expect(recorded[0]).toEqual(linked(userId, 'password', 'passkeys'));
     // As an operator does, so that another identity can be linked.
-    await db.account.deleteMany({ where: { userId } });
+    await db().account.deleteMany({ where: { userId } });
     recorded.length = 0;
     await signInThere();
     expect(recorded[0]).toEqual(linked(userId));
@@ -201,16 +195,16 @@ describe('sign-in through an identity provider', () => {
 
   it('records that it removed nothing of an account that nobody could sign in to', async () => {
     const [userId, email] = [newUserId(), 'maria@example.com'];
-    await db.user.create({ data: { id: userId, email, name: 'Maria' } });
-    await db.session.create({ data: { id: userId, token: userId, userId, expiresAt: new Date() } });
+    await db().user.create({ data: { id: userId, email, name: 'Maria' } });
+    await db().session.create({ data: { id: userId, token: userId, userId, expiresAt: new Date() } });
     const unconfirmed = { secret: '', backupCodes: '', verified: false };
-    await db.twoFactor.create({ data: { id: userId, userId, ...unconfirmed } });
+    await db().twoFactor.create({ data: { id: userId, userId, ...unconfirmed } });
     provider.person = { sub: 'sub-maria', email, email_verified: true, name: 'Maria' };
     recorded.length = 0;
     await signInThere();
     expect(recorded[0]).toEqual(linked(userId));
-    expect(await db.session.count({ where: { userId } })).toBe(1);
-    expect(await db.twoFactor.count({ where: { userId } })).toBe(0);
+    expect(await db().session.count({ where: { userId } })).toBe(1);
+    expect(await db().twoFactor.count({ where: { userId } })).toBe(0);
   });
 
   it.each([
@@ -223,7 +217,7 @@ describe('sign-in through an identity provider', () => {
     const back = await signInThere();
     expect(back.headers.get('location')).toMatch(/\/sign-in\?error=(signup_disabled|account_not_linked)/);
     expect(cookiesOf(back)).not.toContain('session_token=');
-    expect(await db.session.count({ where: { user: { email } } })).toBe(0);
+    expect(await db().session.count({ where: { user: { email } } })).toBe(0);
     expect(recorded).toEqual(verified ? [] : [{ ...FAILED, account: { email } }]);
   });
 
@@ -254,12 +248,12 @@ describe('sign-in through an identity provider', () => {
     expect(await comeAs('first')).toBe(`${SITE}/`);
     expect(await comeAs('second')).toBe(`${SITE}/sign-in?error=unable_to_link_account`);
     expect(await comeAs('first')).toBe(`${SITE}/`);
-    const identities = await db.account.findMany({ where: { userId: id }, select: { accountId: true } });
+    const identities = await db().account.findMany({ where: { userId: id }, select: { accountId: true } });
     expect(identities).toEqual([{ accountId: 'first' }]);
     const actions = ['account.linkProvider', 'account.signIn', FAILED.action, 'account.signIn'];
     expect(recorded.map(({ action }) => action)).toEqual(actions);
     expect(recorded[2]).toEqual({ ...FAILED, account: { email: 'mary@example.com' } });
-    expect(await db.session.count({ where: { userId: id } })).toBe(2);
+    expect(await db().session.count({ where: { userId: id } })).toBe(2);
   });
 
   it('is recorded 30 times in 15 minutes where it is refused, so that nobody fills a trail', async () => {
@@ -269,7 +263,7 @@ describe('sign-in through an identity provider', () => {
     recorded.length = 0;
     await signInThere();
     const counted = { where: { key: `provider:${digest(email)}` }, data: { count: 28 } };
-    expect(await db.signInAttempt.updateMany(counted)).toEqual({ count: 1 });
+    expect(await db().signInAttempt.updateMany(counted)).toEqual({ count: 1 });
     for (let i = 0; i < 4; i++) await signInThere();
     expect(recorded).toHaveLength(3);
   });
@@ -279,7 +273,7 @@ describe('sign-in through an identity provider', () => {
     provider.person = { sub: 'joan', email: 'joan@example.com', email_verified: true, name: 'Joan' };
     for (let i = 0; i < 2; i++) {
       expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
-      expect(await db.account.findMany({ where: { userId: id } })).toMatchObject([
+      expect(await db().account.findMany({ where: { userId: id } })).toMatchObject([
         {
           providerId: 'oidc',
           accessToken: null,
@@ -305,7 +299,7 @@ describe('sign-in through an identity provider', () => {
     await account(email);
     const only = authWith(provider.issuer, true);
     const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
-    const signIn = createSignIn({ db, auth: only, devices, now: Date.now });
+    const signIn = createSignIn({ db: db(), auth: only, devices, now: Date.now });
     const attempt = { email, password: 'set-by-someone-else', address: '10.0.0.1', headers: new Headers() };
     expect(await signIn.withPassword(attempt)).toEqual({ outcome: 'wrong' });
     provider.person = { sub: 'sub-3', email, email_verified: true, name: 'Barbara' };

@@ -1,10 +1,9 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/browser';
 import { newUserId } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { hashPassword } from 'better-auth/crypto';
 import { FAILURE, failOn } from '../../testing/fail-on.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
@@ -19,23 +18,16 @@ const USER_PRESENT = 1;
 const USER_VERIFIED = 4;
 const WITH_CREDENTIAL = 64;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let auth: Auth;
 let passkeys: Passkeys;
 let events: AccountEvent[];
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  auth = createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc: null });
+  auth = createAuth({ db: db(), consoleUrl: SITE, secret: 'x'.repeat(32), oidc: null });
   const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
   const record = async (event: AccountEvent) => void events.push(event);
-  passkeys = auditedPasskeys(createPasskeys({ db, auth, devices }), record);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
+  passkeys = auditedPasskeys(createPasskeys({ db: db(), auth, devices }), record);
 });
 
 /** A security key with one passkey of an account here. */
@@ -60,14 +52,14 @@ function newKey(): { cose: Buffer; privateKey: KeyObject } {
 async function registered(): Promise<Device> {
   const [userId, id] = [newUserId(), base64url(randomBytes(16))];
   const { cose, privateKey } = newKey();
-  await db.user.create({ data: { id: userId, email: `${userId.toLowerCase()}@example.com`, name: 'Ada' } });
+  await db().user.create({ data: { id: userId, email: `${userId.toLowerCase()}@example.com`, name: 'Ada' } });
   const kept = {
     publicKey: cose.toString('base64'),
     counter: 0,
     deviceType: 'singleDevice',
     backedUp: false,
   };
-  await db.passkey.create({ data: { id: `pk_${id}`, userId, credentialID: id, ...kept } });
+  await db().passkey.create({ data: { id: `pk_${id}`, userId, credentialID: id, ...kept } });
   return { userId, id, privateKey };
 }
 
@@ -149,7 +141,7 @@ describe('signing in with a passkey', () => {
       expect(step).toEqual({ outcome: 'wrong', userId: device.userId });
       expect(recorded).toEqual([event('account.signInFailed', device)]);
     }
-    expect(await db.session.count({ where: { userId: device.userId } })).toBe(0);
+    expect(await db().session.count({ where: { userId: device.userId } })).toBe(0);
   });
 
   it('is not recorded of a passkey that is not known, nor without a challenge, which is not checked', async () => {
@@ -165,7 +157,7 @@ describe('signing in with a passkey', () => {
   it('is not called wrong, nor recorded, where the database fails', async () => {
     const device = await registered();
     for (const statement of ['DELETE ON verification', 'UPDATE ON passkey', 'INSERT ON session'])
-      await failOn(db, statement, async () => {
+      await failOn(db(), statement, async () => {
         await expect(attempt(device)).rejects.toThrow(FAILURE);
         expect(events).toEqual([]);
       });
@@ -186,11 +178,13 @@ describe('signing in with a passkey', () => {
 describe('making a passkey', () => {
   it('tells a failure of the database from an answer that is not right', async () => {
     const { userId } = await registered();
-    const { email } = await db.user.findUniqueOrThrow({ where: { id: userId } });
+    const { email } = await db().user.findUniqueOrThrow({ where: { id: userId } });
     const account = { id: `acc_${userId}`, accountId: userId, providerId: 'credential', userId };
-    await db.account.create({ data: { ...account, password: await hashPassword('a-long-enough-password') } });
+    await db().account.create({
+      data: { ...account, password: await hashPassword('a-long-enough-password') },
+    });
     const app = { id: userId, userId, secret: '', backupCodes: '', verified: false };
-    await db.twoFactor.create({ data: app });
+    await db().twoFactor.create({ data: app });
     const body = { email, password: 'a-long-enough-password' };
     const session = after((await auth.api.signInEmail({ body, asResponse: true })).headers);
     const add = async (change?: Partial<RegistrationResponseJSON>) => {
@@ -203,7 +197,7 @@ describe('making a passkey', () => {
       return passkeys.add({ answer, place: 'Firefox', headers });
     };
     for (const statement of ['DELETE ON verification', 'INSERT ON passkey'])
-      await failOn(db, statement, async () => {
+      await failOn(db(), statement, async () => {
         await expect(add()).rejects.toThrow(FAILURE);
       });
     expect(await add({ rawId: 'else' })).toBe('failed');

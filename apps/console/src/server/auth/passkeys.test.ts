@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
 import { canHavePasskeys } from './passkey-plugin.ts';
@@ -10,29 +9,22 @@ import { createPasskeys, type Passkeys } from './passkeys.ts';
 const SITE = 'https://console.example';
 const MADE = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let passkeys: Passkeys;
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  const auth = createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc: null });
+  const auth = createAuth({ db: db(), consoleUrl: SITE, secret: 'x'.repeat(32), oidc: null });
   const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
-  passkeys = createPasskeys({ db, auth, devices });
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
+  passkeys = createPasskeys({ db: db(), auth, devices });
 });
 
 /** An account with this many passkeys. */
 async function withPasskeys(count: number): Promise<{ userId: string; ids: string[] }> {
   const userId = newUserId();
-  await db.user.create({ data: { id: userId, email: `${userId}@example.com`, name: 'Ada' } });
+  await db().user.create({ data: { id: userId, email: `${userId}@example.com`, name: 'Ada' } });
   const ids = Array.from({ length: count }, (_, i) => `${userId}-${i}`);
   const data = ids.map((id) => ({ id, userId, credentialID: id, name: 'Firefox on Linux', ...MADE }));
-  await db.passkey.createMany({ data });
+  await db().passkey.createMany({ data });
   return { userId, ids };
 }
 
@@ -55,9 +47,9 @@ describe('passkeys', () => {
   it('can all be removed beside an app that works, and not beside one that was never confirmed', async () => {
     const { userId, ids } = await withPasskeys(1);
     const app = { id: userId, userId, secret: '', backupCodes: '', verified: false };
-    await db.twoFactor.create({ data: app });
+    await db().twoFactor.create({ data: app });
     expect(await passkeys.remove(userId, ids[0] ?? '')).toBe('last');
-    await db.twoFactor.update({ where: { userId }, data: { verified: true } });
+    await db().twoFactor.update({ where: { userId }, data: { verified: true } });
     expect(await passkeys.remove(userId, ids[0] ?? '')).toBe('removed');
   });
 

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { hashPassword, symmetricDecrypt, symmetricEncrypt } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
@@ -11,24 +10,21 @@ const PASSWORD = 'a-long-enough-password';
 const HASH = hashPassword(PASSWORD);
 const [OLD, NEW, OTHER] = ['o', 'n', 'x'].map((letter) => letter.repeat(32)) as [string, string, string];
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 /** The cookie of a session that began under the old secret. */
 let cookie: string;
 const email = 'ada@example.com';
 
 const devices = createDevices({ secret: OLD, consoleUrl: 'https://console.example', now: Date.now });
 const authWith = (secret: string, previousSecret?: string): Auth =>
-  createAuth({ db, consoleUrl: 'https://console.example', secret, previousSecret, oidc: null });
+  createAuth({ db: db(), consoleUrl: 'https://console.example', secret, previousSecret, oidc: null });
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
   const id = newUserId();
-  await db.user.create({ data: { id, email, name: 'Ada' } });
+  await db().user.create({ data: { id, email, name: 'Ada' } });
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id };
-  await db.account.create({ data: { ...row, password: await HASH } });
-  const signIn = createSignIn({ db, auth: authWith(OLD), devices, now: Date.now });
+  await db().account.create({ data: { ...row, password: await HASH } });
+  const signIn = createSignIn({ db: db(), auth: authWith(OLD), devices, now: Date.now });
   const result = await signIn.withPassword({
     email,
     password: PASSWORD,
@@ -37,10 +33,6 @@ beforeAll(async () => {
   });
   if (result.outcome !== 'signed in') throw new Error(result.outcome);
   cookie = result.headers.getSetCookie()[0]?.split(';')[0] ?? '';
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
 });
 
 const signedInAs = async (auth: Auth, header: string) =>
@@ -60,14 +52,14 @@ describe('a session that began under the previous secret', () => {
 
   it('can be signed out', async () => {
     const auth = authWith(NEW, OLD);
-    const before = await db.session.count();
-    const signIn = createSignIn({ db, auth: authWith(OLD), devices, now: Date.now });
+    const before = await db().session.count();
+    const signIn = createSignIn({ db: db(), auth: authWith(OLD), devices, now: Date.now });
     const who = { email, password: PASSWORD, address: '', headers: new Headers() };
     const result = await signIn.withPassword(who);
     if (result.outcome !== 'signed in') throw new Error(result.outcome);
     const own = result.headers.getSetCookie()[0]?.split(';')[0] ?? '';
     await auth.api.signOut({ headers: new Headers({ cookie: own }) });
-    expect(await db.session.count()).toBe(before);
+    expect(await db().session.count()).toBe(before);
   });
 
   it('is no session if anyone changed its cookie', async () => {

@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import {
-  cheapHashing,
-  PATIENT_DB,
-  type TestPostgres,
-  testClock,
-  testPostgres,
-  totp,
-} from '@tidegate/testing';
+import { cheapHashing, testClock, totp } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { createAccounts } from './accounts.ts';
 import { auditedSecondFactor } from './audited.ts';
@@ -25,35 +18,28 @@ const HASH = cheapHashing.hash(PASSWORD);
 const SECRET = 'x'.repeat(32);
 const SITE = 'https://console.example';
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let auth: Auth;
 let signIn: SignIn;
 let factor: SecondFactor;
 const clock = testClock();
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  auth = createAuth({ db, consoleUrl: SITE, secret: SECRET, oidc: null, hashing: cheapHashing });
+  auth = createAuth({ db: db(), consoleUrl: SITE, secret: SECRET, oidc: null, hashing: cheapHashing });
   const { now } = clock;
   const devices = createDevices({ secret: SECRET, consoleUrl: SITE, now });
-  signIn = createSignIn({ db, auth, devices, now });
-  factor = createSecondFactor({ db, auth, devices, now });
+  signIn = createSignIn({ db: db(), auth, devices, now });
+  factor = createSecondFactor({ db: db(), auth, devices, now });
 });
 beforeEach(() => clock.set(Date.now()));
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
 
 async function account(ofEmail?: string): Promise<string> {
   const id = newUserId();
   const email = ofEmail ?? `${id.toLowerCase()}@example.com`;
-  await db.user.create({ data: { id, email, name: 'Ada' } });
+  await db().user.create({ data: { id, email, name: 'Ada' } });
   const password = await HASH;
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id, password };
-  await db.account.create({ data: row });
+  await db().account.create({ data: row });
   return email;
 }
 
@@ -121,7 +107,7 @@ describe('an authenticator app', () => {
     const changed = await factor.confirm({ code: `${code.slice(0, 3)} ${code.slice(3)}`, headers: laptop });
     if (changed.outcome !== 'changed') throw new Error(changed.outcome);
     expect(await isSignedIn(after(changed.headers))).toBe(true);
-    expect(await db.session.count({ where: { user: { email } } })).toBe(1);
+    expect(await db().session.count({ where: { user: { email } } })).toBe(1);
     expect(await isSignedIn(phone)).toBe(false);
   });
 
@@ -130,12 +116,12 @@ describe('an authenticator app', () => {
     const { outcome, headers } = await password(email);
     expect(outcome).toBe('second step');
     expect(await isSignedIn(headers)).toBe(false);
-    expect(await db.session.count({ where: { user: { email } } })).toBe(1);
+    expect(await db().session.count({ where: { user: { email } } })).toBe(1);
     const done = await factor.complete({ code: totp(uri), headers });
     if (done.outcome !== 'signed in') throw new Error(done.outcome);
     expect(done).toMatchObject({
       by: 'app',
-      userId: (await db.user.findUniqueOrThrow({ where: { email } })).id,
+      userId: (await db().user.findUniqueOrThrow({ where: { email } })).id,
     });
     expect(await isSignedIn(after(done.headers))).toBe(true);
     expect(await factor.complete({ code: totp(uri), headers })).toEqual({ outcome: 'over' });
@@ -148,7 +134,7 @@ describe('an authenticator app', () => {
     const code = totp(uri);
     const both = await Promise.all([first, second].map((headers) => factor.complete({ code, headers })));
     expect(both.map(({ outcome }) => outcome).sort()).toEqual(['signed in', 'wrong']);
-    expect(await db.session.count({ where: { user: { email } } })).toBe(2);
+    expect(await db().session.count({ where: { user: { email } } })).toBe(2);
   });
 
   it('can be added to an account whose passkeys are its second factor, which ends no session', async () => {
@@ -157,7 +143,7 @@ describe('an authenticator app', () => {
     // What making a passkey leaves: recovery codes, and an app that was never confirmed.
     const first = await factor.begin({ password: PASSWORD, headers: laptop });
     if (first.outcome !== 'begun') throw new Error(first.outcome);
-    const { id: userId } = await db.user.update({ where: { email }, data: { twoFactorEnabled: true } });
+    const { id: userId } = await db().user.update({ where: { email }, data: { twoFactorEnabled: true } });
     expect(await factor.hasApp(userId)).toBe(false);
     const begun = await factor.begin({ password: PASSWORD, headers: laptop });
     if (begun.outcome !== 'begun') throw new Error(begun.outcome);
@@ -181,7 +167,7 @@ describe('an authenticator app', () => {
 
   it('leaves its secret and the recovery codes nowhere in Postgres as they are', async () => {
     const { uri, recoveryCodes } = await withApp();
-    const rows = JSON.stringify(await db.twoFactor.findMany());
+    const rows = JSON.stringify(await db().twoFactor.findMany());
     const secret = new URL(uri).searchParams.get('secret') ?? '';
     const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
     const bits = [...secret].map((letter) => base32.indexOf(letter).toString(2).padStart(5, '0')).join('');
@@ -248,7 +234,7 @@ describe('an authenticator app', () => {
 
   it('has no further codes for browsers of an account that was deleted, and made anew with its e-mail', async () => {
     const { email, headers } = await withApp();
-    await db.user.delete({ where: { email } });
+    await db().user.delete({ where: { email } });
     const { uri } = await withApp(email);
     await lock(email, uri);
     expect(await lock(email, uri, withoutSession(headers))).toBe(0);
@@ -258,18 +244,25 @@ describe('an authenticator app', () => {
     const { email, uri } = await withApp();
     const next = 'y'.repeat(32);
     const authWith = (previousSecret?: string) =>
-      createAuth({ db, consoleUrl: SITE, secret: next, previousSecret, oidc: null, hashing: cheapHashing });
-    const others = await db.twoFactor.count();
+      createAuth({
+        db: db(),
+        consoleUrl: SITE,
+        secret: next,
+        previousSecret,
+        oidc: null,
+        hashing: cheapHashing,
+      });
+    const others = await db().twoFactor.count();
     const lost = (await withApp()).email;
-    await db.twoFactor.updateMany({ where: { user: { email: lost } }, data: { secret: '$ba$1$00' } });
-    const both = { db, auth: authWith(SECRET) };
+    await db().twoFactor.updateMany({ where: { user: { email: lost } }, data: { secret: '$ba$1$00' } });
+    const both = { db: db(), auth: authWith(SECRET) };
     // The first of them stops before it has done any.
     await expect(resealSecondFactors(both, AbortSignal.abort())).rejects.toThrow('aborted');
     const { signal } = new AbortController();
     expect(await resealSecondFactors(both, signal)).toEqual({ resealed: others, unreadable: 1 });
     expect(await resealSecondFactors(both, signal)).toEqual({ resealed: 0, unreadable: 1 });
     const devices = createDevices({ secret: next, consoleUrl: SITE, now: Date.now });
-    const later = { db, auth: authWith(), devices, now: Date.now };
+    const later = { db: db(), auth: authWith(), devices, now: Date.now };
     const attempt = { email, password: PASSWORD, address: '10.1.1.1', headers: new Headers() };
     const begun = await createSignIn(later).withPassword(attempt);
     if (begun.outcome !== 'second step') throw new Error(begun.outcome);
@@ -284,7 +277,7 @@ describe('an authenticator app', () => {
   it('is no longer asked for in a sign-in that began with a password which was changed since', async () => {
     const { email, uri, headers } = await withApp();
     const [begun, other] = [await password(email), await password((await withApp()).email)];
-    const accounts = createAccounts({ db, auth, passwords: true });
+    const accounts = createAccounts({ db: db(), auth, passwords: true });
     const next = 'another-long-password';
     expect((await accounts.changePassword({ current: PASSWORD, next, headers })).outcome).toBe('changed');
     const code = totp(uri, Date.now() + 30_000);
@@ -295,7 +288,7 @@ describe('an authenticator app', () => {
   it('is no longer asked for in a sign-in that began before passwords were turned off', async () => {
     const { email, uri } = await withApp();
     const { headers } = await password(email);
-    await endPasswordSessions(db, async () => {});
+    await endPasswordSessions(db(), async () => {});
     expect(await factor.complete({ code: totp(uri), headers })).toMatchObject({ outcome: 'over' });
   });
 
@@ -305,7 +298,7 @@ describe('an authenticator app', () => {
     expect((await password(email)).outcome).toBe('second step');
     expect((await factor.remove({ password: PASSWORD, headers })).outcome).toBe('changed');
     expect((await password(email)).outcome).toBe('signed in');
-    expect(await db.twoFactor.count({ where: { user: { email } } })).toBe(0);
+    expect(await db().twoFactor.count({ where: { user: { email } } })).toBe(0);
   });
 });
 
@@ -322,7 +315,7 @@ describe('the trail of an account', () => {
     return { events, come };
   }
   const eventOf = async (email: string, action: string, details?: object) => {
-    const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
+    const { id: userId } = await db().user.findUniqueOrThrow({ where: { email } });
     return { action, account: { userId }, address: '203.0.113.7', ...(details ? { details } : {}) };
   };
   const FAILED = 'account.signInFailed';

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newOrgId, newPageKeyId, newUserId, randomBase62 } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { cheapHashing, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { cheapHashing, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { type Auth, createAuth } from './auth.ts';
 import { createSessions, endPasswordSessions, isUse, type UserSessions } from './sessions.ts';
 
@@ -9,32 +9,25 @@ const PASSWORD = 'a-long-enough-password';
 const HASH = cheapHashing.hash(PASSWORD);
 const IDLE_MS = 8 * 3_600_000;
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let auth: Auth;
 let sessions: UserSessions;
 const clock = testClock();
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
   const consoleUrl = 'https://console.example';
-  auth = createAuth({ db, consoleUrl, secret: 'x'.repeat(32), oidc: null, hashing: cheapHashing });
-  sessions = createSessions({ db, auth, idleTimeoutMs: IDLE_MS, now: clock.now });
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
+  auth = createAuth({ db: db(), consoleUrl, secret: 'x'.repeat(32), oidc: null, hashing: cheapHashing });
+  sessions = createSessions({ db: db(), auth, idleTimeoutMs: IDLE_MS, now: clock.now });
 });
 beforeEach(() => clock.set(Date.now()));
 
 async function account(): Promise<{ userId: string; email: string }> {
   const userId = newUserId();
   const email = `${userId.toLowerCase()}@example.com`;
-  await db.user.create({ data: { id: userId, email, name: 'Ada' } });
+  await db().user.create({ data: { id: userId, email, name: 'Ada' } });
   const password = await HASH;
   const row = { id: `acc_${randomBase62(8)}`, accountId: userId, providerId: 'credential', userId, password };
-  await db.account.create({ data: row });
+  await db().account.create({ data: row });
   return { userId, email };
 }
 
@@ -60,7 +53,7 @@ describe('a session', () => {
     clock.advance(60_000);
     expect(await sessions.list(userId)).toEqual([]);
     expect(await sessions.current(headers, true)).toBeNull();
-    expect(await db.session.count({ where: { userId } })).toBe(0);
+    expect(await db().session.count({ where: { userId } })).toBe(0);
   });
 
   it('is listed with its browser and its use, and ended from another one', async () => {
@@ -98,23 +91,23 @@ describe('a session', () => {
 
 /** The key of a page that the user has open. */
 async function pageKey(userId: string): Promise<void> {
-  const { id: planId } = await db.plan.findFirstOrThrow();
+  const { id: planId } = await db().plan.findFirstOrThrow();
   const id = newOrgId();
-  await db.org.create({ data: { id, slug: id.toLowerCase(), name: 'Acme', planId } });
+  await db().org.create({ data: { id, slug: id.toLowerCase(), name: 'Acme', planId } });
   const limits = { allModels: true, requestsPerMinute: 1, requestsAtOnce: 1 };
   const value = { prefix: 'ti_x', hash: Buffer.alloc(32, id) };
-  await db.apiKey.create({
+  await db().apiKey.create({
     data: { id: newPageKeyId(), orgId: id, name: 'Try it', ...value, pageUserId: userId, ...limits },
   });
 }
 
 it('passwords that are turned off end the sessions and page keys of whoever has one, and of nobody else', async () => {
   const [ada, bob, eve] = [await account(), await account(), await account()];
-  await db.account.updateMany({ where: { userId: eve.userId }, data: { providerId: 'oidc' } });
+  await db().account.updateMany({ where: { userId: eve.userId }, data: { providerId: 'oidc' } });
   for (const { userId } of [ada, eve]) await pageKey(userId);
   const headers = await browser(bob.email, 'laptop');
   const ended: string[] = [];
-  await endPasswordSessions(db, async (userId) => void ended.push(userId));
+  await endPasswordSessions(db(), async (userId) => void ended.push(userId));
   expect(ended).toEqual([ada.userId]);
   expect(await sessions.current(headers, true)).toBeNull();
 });

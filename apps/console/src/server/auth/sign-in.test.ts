@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
-import { closeDb, createDb, type Db } from '@tidegate/db';
-import { cheapHashing, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { cheapHashing, testClock } from '@tidegate/testing';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { verifyPassword } from 'better-auth/crypto';
 import { FAILURE, failOn } from '../../testing/fail-on.ts';
 import { type Accounts, createAccounts } from './accounts.ts';
@@ -15,8 +15,7 @@ import { createSignIn, type SignIn } from './sign-in.ts';
 const PASSWORD = 'a-long-enough-password';
 const HASH = cheapHashing.hash(PASSWORD);
 
-let postgres: TestPostgres;
-let db: Db;
+const db = ownTestDb();
 let auth: Auth;
 let devices: Devices;
 let signIn: SignIn;
@@ -39,26 +38,20 @@ const clock = testClock();
 const SITE = { consoleUrl: 'https://console.example', secret: 'x'.repeat(32) };
 
 beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-  auth = createAuth({ db, ...SITE, oidc: null, hashing });
+  auth = createAuth({ db: db(), ...SITE, oidc: null, hashing });
   devices = createDevices({ ...SITE, now: clock.now });
-  signIn = createSignIn({ db, auth, devices, now: clock.now, wait: async (ms) => void waits.push(ms) });
-  accounts = createAccounts({ db, auth, passwords: true });
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
+  signIn = createSignIn({ db: db(), auth, devices, now: clock.now, wait: async (ms) => void waits.push(ms) });
+  accounts = createAccounts({ db: db(), auth, passwords: true });
 });
 beforeEach(() => clock.set(Date.now()));
 
 async function account(ofEmail?: string, hash: string | null = null): Promise<string> {
   const id = newUserId();
   const email = ofEmail ?? `${id.toLowerCase()}@example.com`;
-  await db.user.create({ data: { id, email, name: 'Ada' } });
+  await db().user.create({ data: { id, email, name: 'Ada' } });
   const password = hash ?? (await HASH);
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id, password };
-  await db.account.create({ data: row });
+  await db().account.create({ data: row });
   return email;
 }
 
@@ -70,7 +63,7 @@ const guard = (address: string, email: string, headers = new Headers()) =>
 /** Leaves what 300 attempts from elsewhere leave. */
 async function useUp(email: string): Promise<void> {
   await guard('10.4.1.1', email);
-  await db.signInAttempt.update({ where: { key: `email:${digest(email)}` }, data: { count: 300 } });
+  await db().signInAttempt.update({ where: { key: `email:${digest(email)}` }, data: { count: 300 } });
 }
 
 /** The headers of a browser in which the e-mail has signed in. */
@@ -93,7 +86,7 @@ describe('sign-in with a password', () => {
       headers: new Headers({ cookie: cookie.split(';')[0] ?? '' }),
     });
     expect(session?.user.email).toBe(email);
-    expect(await db.session.count({ where: { user: { email } } })).toBe(1);
+    expect(await db().session.count({ where: { user: { email } } })).toBe(1);
   });
 
   it('answers the same for a wrong password and for an e-mail without an account', async () => {
@@ -115,7 +108,7 @@ describe('sign-in with a password', () => {
 
   it('takes as much work without an account, or without a password of it, as for a wrong password', async () => {
     const [email, provided] = [await account(), await account()];
-    await db.account.updateMany({ where: { user: { email: provided } }, data: { providerId: 'oidc' } });
+    await db().account.updateMany({ where: { user: { email: provided } }, data: { providerId: 'oidc' } });
     work.length = 0;
     for (const to of [email, 'nobody@example.com', provided])
       expect((await attempt(to, 'wrong-password', '203.0.113.32')).outcome).toBe('wrong');
@@ -127,8 +120,8 @@ describe('sign-in with a password', () => {
       '5385888969fa5ce58f602b1392cb1c40:81f9cdf0539cec178fa44dae09e7916332795439ce54a264a23122880bb153e0' +
       '16b4e6cfd69e7d6bed2e84c1f09fed07edeb4539c7309e9d6e238d05327e538d';
     const email = await account(undefined, before);
-    const inProduction = createAuth({ db, ...SITE, oidc: null });
-    const own = { db, auth: inProduction, passwords: true };
+    const inProduction = createAuth({ db: db(), ...SITE, oidc: null });
+    const own = { db: db(), auth: inProduction, passwords: true };
     const began = await createSignIn({ ...own, devices, now: clock.now }).withPassword({
       ...{ email, password: PASSWORD, address: '203.0.113.33', headers: new Headers() },
     });
@@ -137,7 +130,7 @@ describe('sign-in with a password', () => {
     const next = 'another-long-password';
     const changed = await createAccounts(own).changePassword({ current: PASSWORD, next, headers });
     expect(changed.outcome).toBe('changed');
-    const { password } = await db.account.findFirstOrThrow({ where: { user: { email } } });
+    const { password } = await db().account.findFirstOrThrow({ where: { user: { email } } });
     expect(await verifyPassword({ hash: password ?? '', password: next })).toBe(true);
   });
 
@@ -164,7 +157,7 @@ describe('sign-in with a password', () => {
     expect(waits.filter((wait) => wait === null)).toHaveLength(30);
     expect((await attempt(email, PASSWORD, '10.1.0.1')).outcome).toBe('too many');
     // The refused ones have not used up the e-mail's wider limit.
-    const wider = await db.signInAttempt.findUniqueOrThrow({ where: { key: `email:${digest(email)}` } });
+    const wider = await db().signInAttempt.findUniqueOrThrow({ where: { key: `email:${digest(email)}` } });
     expect(wider.count).toBe(30);
     expect((await attempt(email, PASSWORD, '10.1.0.2')).outcome).toBe('signed in');
     clock.advance(60_000);
@@ -200,7 +193,7 @@ describe('sign-in with a password', () => {
     const [name = '', value = ''] =
       /(\S*device\S*?)=(\S+)/.exec(String(browser.get('cookie')))?.slice(1) ?? [];
     const known = (cookie: string, of = email) => devices.known(new Headers({ cookie }), of);
-    const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
+    const { id: userId } = await db().user.findUniqueOrThrow({ where: { email } });
     const id = expect.stringMatching(/^\w{20}$/);
     expect(known(`a=b; ${name}=${value}; c=d`)).toEqual({ id, userId });
     const nameOfOther = devices.remember(new Headers(), { userId, email: other }, 'password').split('=')[0];
@@ -218,8 +211,8 @@ describe('sign-in with a password', () => {
   it('is limited as ever for a browser of an account that was deleted, and made anew with its e-mail', async () => {
     const email = await account();
     const browser = await browserOf(email, '10.7.0.1');
-    const { id } = await db.user.findUniqueOrThrow({ where: { email } });
-    await db.user.delete({ where: { email } });
+    const { id } = await db().user.findUniqueOrThrow({ where: { email } });
+    await db().user.delete({ where: { email } });
     await account(email);
     await useUp(email);
     expect((await attempt(email, PASSWORD, '10.7.2.1', browser)).outcome).toBe('too many');
@@ -247,14 +240,18 @@ describe('sign-in with a password', () => {
 
   it('deletes sessions that have expired, and no others', async () => {
     const email = await account();
-    const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
+    const { id: userId } = await db().user.findUniqueOrThrow({ where: { email } });
     const session = (id: string, ms: number) => {
       const expiresAt = new Date(clock.now() + ms);
       return { id, token: id, userId, expiresAt };
     };
-    await db.session.createMany({ data: [session('past', -1), session('now', 0), session('later', 60_000)] });
+    await db().session.createMany({
+      data: [session('past', -1), session('now', 0), session('later', 60_000)],
+    });
     await guard('10.3.0.1', email);
-    expect(await db.session.findMany({ where: { userId }, select: { id: true } })).toEqual([{ id: 'later' }]);
+    expect(await db().session.findMany({ where: { userId }, select: { id: true } })).toEqual([
+      { id: 'later' },
+    ]);
   });
 
   it('tells a failure of the database from a wrong password, and records no attempt', async () => {
@@ -263,7 +260,7 @@ describe('sign-in with a password', () => {
     const record = async (event: AccountEvent) => void events.push(event);
     const audited = auditedSignIn(signIn, record, { now: clock.now });
     const right = { email, password: PASSWORD, address: '10.6.0.1', headers: new Headers() };
-    await failOn(db, 'INSERT ON session', async () => {
+    await failOn(db(), 'INSERT ON session', async () => {
       await expect(audited.withPassword(right)).rejects.toThrow(FAILURE);
     });
     await audited.close();
@@ -273,7 +270,7 @@ describe('sign-in with a password', () => {
   it('never creates an account', async () => {
     const body = { email: 'new@example.com', password: PASSWORD, name: 'New' };
     await expect(auth.api.signUpEmail({ body })).rejects.toThrow();
-    expect(await db.user.count({ where: { email: body.email } })).toBe(0);
+    expect(await db().user.count({ where: { email: body.email } })).toBe(0);
   });
 });
 
@@ -287,14 +284,14 @@ describe('a change of the password', () => {
     const wrong = await accounts.changePassword({ current: 'not the password', next, headers });
     expect(wrong).toEqual({ outcome: 'wrong' });
     expect((await accounts.changePassword({ current: PASSWORD, next, headers })).outcome).toBe('changed');
-    expect(await db.session.count({ where: { user: { email } } })).toBe(1);
+    expect(await db().session.count({ where: { user: { email } } })).toBe(1);
     expect((await attempt(email, next, '10.0.1.2')).outcome).toBe('signed in');
   });
 
   it('that fails does not reveal whether the current one was right', async () => {
     const email = await account();
     const headers = await session(email);
-    await db.account.deleteMany({ where: { user: { email } } });
+    await db().account.deleteMany({ where: { user: { email } } });
     const change = { current: PASSWORD, next };
     expect(await accounts.changePassword({ ...change, headers })).toEqual({ outcome: 'failed' });
     expect(await accounts.changePassword({ ...change, headers: new Headers() })).toEqual({
