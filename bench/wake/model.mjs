@@ -13,7 +13,7 @@ import { connect, createServer } from 'node:net';
 
 const [file, delayMs] = process.argv.slice(2);
 const ANSWER_MS = 2_000;
-const OWN_ROUNDS = 6;
+const OWN_ROUNDS = 16;
 const AT_ONCE = 500;
 const HOST = '127.0.0.1';
 const now = () => performance.timeOrigin + performance.now();

@@ -50,6 +50,8 @@ export interface RemoteLimiterOptions {
 }
 
 const RETRY_MS = 500;
+/** As long as a real id, so that messages are as long as real ones. */
+const REHEARSED_ADMISSION = REHEARSAL.padEnd(24, '-');
 const MAX_SETTLED_REMEMBERED = 30_000;
 
 /**
@@ -231,13 +233,13 @@ export class RemoteLimiter {
   }
 
   /**
-   * Makes a reserve call for an admission that does not exist and ignores the refusal, so that
-   * gateway and limiter run the same code as for a real one. It changes nothing, and no decision is
-   * counted.
+   * Makes a reserve call for an admission that does not exist, so that gateway and limiter run the
+   * same code as for a real one. It changes nothing, and no decision is counted.
    */
   async rehearseReserve(): Promise<void> {
-    const handle = this.admissionHandle(REHEARSAL, REHEARSAL);
-    await this.#session.call({ reserve: handle, traceparent: undefined });
+    const handle = this.admissionHandle(REHEARSAL, REHEARSED_ADMISSION);
+    const reply = await this.#session.call({ reserve: handle, traceparent: undefined });
+    readAdmission(reply?.admission ?? null);
   }
 
   /** Takes an admission back. Waits like `settle`. */
