@@ -604,12 +604,12 @@ describe('a lost lease', () => {
 });
 
 describe('a rehearsed reservation', () => {
-  it('asks the limiter for one that no organization has, and is over with its refusal', async () => {
+  it('asks the limiter for one that no organization has, and is over with its answer', async () => {
     const { limiter, fake, told } = await start(PATIENT);
-    fake.answers.reserve = () => ({ admission: { leaseLost: {} } });
+    fake.answers.reserve = () => ({ admission: { admitted: { decidedAtMs: 1, window: null } } });
     await limiter.rehearseReserve();
     expect(fake.of('reserve').map(({ reserve }) => reserve)).toMatchObject([
-      { orgId: 'rehearsal', admissionId: 'rehearsal' },
+      { orgId: 'rehearsal', admissionId: expect.stringMatching(/^rehearsal-{15}$/) },
     ]);
     expect([told.lost, limiter.unacknowledged]).toEqual([[], 0]);
   });
