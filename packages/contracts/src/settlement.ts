@@ -45,9 +45,41 @@ export interface QueuedSettlement extends Omit<Settlement, 'reservedAtMs'> {
   readonly admittedAtMs: number;
 }
 
-export const toQueued = ({ reservedAtMs, ...rest }: Settlement): QueuedSettlement => ({
-  ...rest,
-  admittedAtMs: reservedAtMs,
+// Fields one by one: on Node 20, an object that begins with the rest of another is slow.
+export const toQueued = (settlement: Settlement): QueuedSettlement => ({
+  reservationId: settlement.reservationId,
+  outboxId: settlement.outboxId,
+  orgId: settlement.orgId,
+  keyId: settlement.keyId,
+  modelId: settlement.modelId,
+  admittedAtMs: settlement.reservedAtMs,
+  answered: settlement.answered,
+  errorCode: settlement.errorCode,
+  streamed: settlement.streamed,
+  reservedTokens: settlement.reservedTokens,
+  promptTokens: settlement.promptTokens,
+  completionTokens: settlement.completionTokens,
+  chargedTokens: settlement.chargedTokens,
+  durationMs: settlement.durationMs,
+  firstChunkMs: settlement.firstChunkMs,
+});
+
+export const fromQueued = (queued: QueuedSettlement): Settlement => ({
+  reservationId: queued.reservationId,
+  outboxId: queued.outboxId,
+  orgId: queued.orgId,
+  keyId: queued.keyId,
+  modelId: queued.modelId,
+  reservedAtMs: queued.admittedAtMs,
+  answered: queued.answered,
+  errorCode: queued.errorCode,
+  streamed: queued.streamed,
+  reservedTokens: queued.reservedTokens,
+  promptTokens: queued.promptTokens,
+  completionTokens: queued.completionTokens,
+  chargedTokens: queued.chargedTokens,
+  durationMs: queued.durationMs,
+  firstChunkMs: queued.firstChunkMs,
 });
 
 /** One job of the queue. */

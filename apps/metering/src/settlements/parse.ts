@@ -1,4 +1,4 @@
-import type { QueuedSettlement, Settlement } from '@tidegate/contracts';
+import { fromQueued, type Settlement } from '@tidegate/contracts';
 import { DAY_MS, dayOf, KEPT_DAYS } from '@tidegate/limits';
 import { z } from 'zod';
 
@@ -57,15 +57,10 @@ export function parseBatch(data: unknown, nowMs: number): ParsedBatch {
     if (!result.success) parsed.invalid.push({ data: item, reason: reasonOf(result.error) });
     else if (dayOf(result.data.admittedAtMs) < firstDay) {
       parsed.invalid.push({ data: item, reason: `reserved more than ${KEPT_DAYS.requests} days ago` });
-    } else parsed.settlements.push(settlementOf(result.data));
+    } else parsed.settlements.push(fromQueued(result.data));
   }
   return parsed;
 }
-
-const settlementOf = ({ admittedAtMs, ...rest }: QueuedSettlement): Settlement => ({
-  ...rest,
-  reservedAtMs: admittedAtMs,
-});
 
 function reasonOf(error: z.ZodError): string {
   const issue = error.issues[0];

@@ -13,7 +13,7 @@ import {
 import fc from 'fast-check';
 import { failure, readWrittenUsage, settlement } from '../testing/fixture.ts';
 import { parseBatch } from './parse.ts';
-import { rowOf, WRITE, writeSettlements } from './write.ts';
+import { parametersOf, WRITE, writeSettlements } from './write.ts';
 import { SettlementWriter } from './writer.ts';
 
 let postgres: TestPostgres;
@@ -130,8 +130,10 @@ describe('writing', () => {
     expect(kept.get(older.reservationId)).toBeNull();
   });
 
-  it('writes all that a settlement says into its row, of answers and of errors', async () => {
-    const all = [settlement({ streamed: true, firstChunkMs: 7 }), failure({ errorCode: 'client_closed' })];
+  it('writes all that a settlement says into its row, of answers and of errors, whatever its text', async () => {
+    const codes = ['client_closed', 'NULL', '{"a",\\b}', "it's ü, \n"];
+    const failures = codes.map((errorCode) => failure({ errorCode }));
+    const all = [settlement({ streamed: true, firstChunkMs: 7 }), ...failures];
     await write(all);
     const rows = await db.request.findMany();
     const said = all.map(({ outboxId: _, reservedAtMs, ...settlement }) => ({
@@ -151,7 +153,7 @@ describe('writing', () => {
     await ensureRequestPartitions(db, [dayOf(settlements[0]?.reservedAtMs ?? 0)]);
     const [explained] = await db.$queryRawUnsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
       `EXPLAIN (ANALYZE, FORMAT JSON) ${WRITE}`,
-      JSON.stringify(settlements.map(rowOf)),
+      ...parametersOf(settlements),
     );
     const nodes = allNodes(explained?.['QUERY PLAN'][0].Plan);
     expect(nodes.length).toBeGreaterThan(10);
