@@ -1,7 +1,8 @@
 // Measures whether a request costs the same with more keys, more history and more gateways. Grows
 // one stack step by step, and after each step runs the same load and reports the CPU time of a
 // request by process. Requests of one organization that come together share work. So it measures as
-// many organizations as connections, too: what more of them cost beyond that is growth.
+// many organizations as connections, too: what more of them cost beyond that is growth. Two
+// gateways are compared with one while each has a fifth of a core, which leaves room for both.
 //
 //   node bench/growth.mjs [--keys 10000] [--orgs 1000] [--requests 10000000]
 //     [--seconds 8] [--rounds 3]
@@ -12,6 +13,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ensureRequestPartitions } from '@tidegate/db';
+import { limitCpu } from './gateway/cpu-share.mjs';
 import { launch } from './gateway/launch.mjs';
 import { measure } from './gateway/measure.mjs';
 import { summary, table } from './gateway/report.mjs';
@@ -19,10 +21,13 @@ import { lastDays, seedDay, seedRollups } from './history.mjs';
 import { startBench } from './stack.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
+/** To each gateway. */
 const CONNECTIONS = 32;
 const DAYS = 30;
 const FEW = 10;
 const PANELS = 20;
+/** Of a core. With more, client, model and limiter would not keep up with two gateways. */
+const SHARE = 0.2;
 /** Compiles what a request runs. */
 const WARM_UP_S = 6;
 /** How many organizations or keys are created at once. */
@@ -47,16 +52,22 @@ const processes = ['gateway', 'gateway-2', 'limiter', 'redis', 'metering', 'post
 );
 const [one] = bench.stack.info.gateways;
 const steps = [];
+let endShares = null;
+
+/** Brings each key into the caches. @returns the load */
+async function warmUp(keys, urls) {
+  const keysFile = join(bench.stack.dataDir, 'bench-keys.json');
+  writeFileSync(keysFile, JSON.stringify(keys), { mode: 0o600 });
+  const connections = CONNECTIONS * urls.length;
+  const load = { urls, keysFile, connections, content: 'How deep is the sea?' };
+  await measure({ ...load, seconds: Math.max(WARM_UP_S, Math.ceil(keys.length / 400)) }, processes);
+  return load;
+}
 
 /** Runs the same load as every other step. Requests use the keys in turn. */
 async function step(name, keys, urls = [one]) {
-  const keysFile = join(bench.stack.dataDir, 'bench-keys.json');
-  writeFileSync(keysFile, JSON.stringify(keys), { mode: 0o600 });
-  const load = { urls, keysFile, connections: CONNECTIONS, content: 'How deep is the sea?' };
+  const load = await warmUp(keys, urls);
   const rounds = [];
-  // The warm-up brings each key into the caches.
-  const warmUpS = Math.max(WARM_UP_S, Math.ceil(keys.length / 400));
-  await measure({ ...load, seconds: warmUpS }, processes);
   for (let round = 0; round < Number(values.rounds); round++)
     rounds.push(await measure({ ...load, seconds: Number(values.seconds) }, processes));
   steps.push(summary({ name, rounds }));
@@ -101,6 +112,15 @@ try {
   const values1 = few.map(({ key }) => key);
   await step(`${FEW} keys`, values1);
   await step(`${FEW} keys, two gateways`, values1, bench.stack.info.gateways);
+  // Both gateways have compiled what a request runs. With a fifth of a core it would take long.
+  const gateways = ['gateway', 'gateway-2'].map((name) => bench.stack.pid(name));
+  endShares = limitCpu(gateways, SHARE);
+  if (endShares) {
+    await step(`${FEW} keys, a gateway with a fifth of a core`, values1);
+    await step(`${FEW} keys, two such gateways`, values1, bench.stack.info.gateways);
+    endShares();
+    endShares = null;
+  }
 
   const keysEach = Math.ceil(keyCount / orgCount);
   const orgs = await many(orgCount, (i) => orgWithKeys(`Org ${i}`, keysEach));
@@ -127,4 +147,5 @@ try {
 } finally {
   model.stop();
   await bench.stop();
+  endShares?.();
 }
