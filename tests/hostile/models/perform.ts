@@ -31,8 +31,9 @@ export const ask = (
   play: string,
   streamed: boolean,
   model = MODEL,
+  gateway = world.gateway,
 ): Promise<Answer> =>
-  call(world.gateway.replace('/v1', ''), {
+  call(gateway.replace('/v1', ''), {
     key,
     headers: { 'content-type': 'application/json' },
     body: {
@@ -68,17 +69,17 @@ export async function perform(
   world: World,
   model: HostileModel,
   cases: readonly Case[],
-  slots?: number,
+  { slots, gateway }: { readonly slots?: number; readonly gateway?: string } = {},
 ): Promise<Map<Case, Performance>> {
   const performances = new Map<Case, Performance>();
   const slowFirst = [...cases].sort((a, b) => Number(b.slow ?? false) - Number(a.slow ?? false));
   const play = async (task: Case, key: string) => {
     const title = titleOf(task);
     model.stage(title, task.play);
-    const answer = await ask(world, key, title, task.streamed);
+    const answer = await ask(world, key, title, task.streamed, MODEL, gateway);
     const [connection = NONE] = model.visits(title);
     const kept = !connection.closed || connection.plays.at(-1) !== title;
-    const next = await ask(world, key, WELL_BEHAVED, false);
+    const next = await ask(world, key, WELL_BEHAVED, false, MODEL, gateway);
     const reservationId = idOf(answer);
     const calls = model.calls(title);
     performances.set(task, { answer, reservationId, calls, connection, kept, next: next.status });
