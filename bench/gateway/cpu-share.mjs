@@ -6,7 +6,7 @@ const GROUPS = '/sys/fs/cgroup';
 /** Short, so that a process that has used up its share waits for milliseconds only. */
 const PERIOD_US = 10_000;
 
-/** How a group limits CPU time in both versions of Linux' control groups. Null: neither is there. */
+/** How a group limits CPU time, in either version of Linux' control groups. Null without both. */
 function controllerHere() {
   if (existsSync(join(GROUPS, 'cpu/cpu.cfs_quota_us'))) {
     const files = (quotaUs) => ({ 'cpu.cfs_period_us': PERIOD_US, 'cpu.cfs_quota_us': quotaUs });

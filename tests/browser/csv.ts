@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
+import { PATIENT_DB } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { type Site, TEST_TIMEOUT_MS } from './site.ts';
 
@@ -14,7 +15,7 @@ const USED = [
 
 /** Gives an organization usage of three ages, as if metering had written it. */
 async function use(site: Site, slug: string): Promise<void> {
-  const db = createDb(site.stack().info.postgres, { maxConnections: 1 });
+  const db = createDb(site.stack().info.postgres, { ...PATIENT_DB, maxConnections: 1 });
   try {
     const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug } });
     for (const { agoMs, requests } of USED) {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
-import { eventually } from '@tidegate/testing';
+import { eventually, PATIENT_DB } from '@tidegate/testing';
 import { expectAccessible, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { confirm, isPrefetch, lookAgain, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 /** Locks the audit log while `work` runs, so that the console has to wait for it. */
 async function whileAuditWaits(postgres: string, work: () => Promise<void>): Promise<void> {
-  const db = createDb(postgres, { maxConnections: 1 });
+  const db = createDb(postgres, { ...PATIENT_DB, maxConnections: 1 });
   try {
     await db.$transaction(
       async (holder) => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually } from '@tidegate/testing';
+import { eventually, PATIENT_DB } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectInReach, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
@@ -70,7 +70,7 @@ export function describeLongLists(site: Site): void {
       'comes with its first rows, and shows and finds the others when they are looked for',
       async () => {
         const org = await site.organization('Crowded');
-        const db = createDb(site.stack().info.postgres, { maxConnections: 1 });
+        const db = createDb(site.stack().info.postgres, { ...PATIENT_DB, maxConnections: 1 });
         await fill(db, org).finally(() => closeDb(db));
         const { page, errors } = await site.signedIn(await site.person('owner', org));
         await site.open(page, 'keys', org);
@@ -133,7 +133,7 @@ export function describeLongLists(site: Site): void {
       'of usage comes with its busiest rows, also without scripts; the others and the choices come when they are looked for',
       async () => {
         const org = await site.organization('Used');
-        const db = createDb(site.stack().info.postgres, { maxConnections: 1 });
+        const db = createDb(site.stack().info.postgres, { ...PATIENT_DB, maxConnections: 1 });
         await fill(db, org)
           .then(() => use(db, org))
           .finally(() => closeDb(db));

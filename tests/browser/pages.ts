@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
-import { eventually } from '@tidegate/testing';
+import { eventually, PATIENT_DB } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectAccessibleInBoth, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
@@ -186,7 +186,7 @@ export function describePages(site: Site): void {
 
     it('that fails is one line of the log, without the address asked for', async () => {
       const { dataDir, info } = site.stack();
-      const db = createDb(info.postgres, { maxConnections: 1 });
+      const db = createDb(info.postgres, { ...PATIENT_DB, maxConnections: 1 });
       const token = 'token-that-no-log-may-hold';
       const lines = () => readFileSync(join(dataDir, 'logs/console.log'), 'utf8').split('\n');
       // A live page of an earlier test may still be refreshing: its failure is a line of its own.

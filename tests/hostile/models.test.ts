@@ -88,8 +88,8 @@ beforeAll(async () => {
   await eventually(async () => (await ask(world, aKey(), WELL_BEHAVED, false)).status === 200);
   const quick = CASES.filter((task) => !SIZES.includes(task));
   performances = await perform(world, model, quick);
-  // Two at a time, and without the short time-outs. The model, the client and the comparison of many
-  // megabytes share one process.
+  // Two at a time, and without the short time-outs. The model, the client and the comparison of
+  // many megabytes share one process.
   const patient = { slots: 2, gateway: shared().info.gateway };
   for (const [task, played] of await perform(world, model, SIZES, patient)) performances.set(task, played);
   counted.push(COUNTED, ...countsOf(CASES), ...CASES.map(() => COUNTED));

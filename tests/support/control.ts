@@ -12,7 +12,7 @@ import {
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import type { Stack } from '@tidegate/local';
 import { callerOf, poolAddresses } from '@tidegate/runtime';
-import { urlAs } from '@tidegate/testing';
+import { PATIENT_DB, urlAs } from '@tidegate/testing';
 
 const SESSION_MS = 3_600_000;
 
@@ -44,7 +44,7 @@ export function openControl(stack: Reachable, now: () => number = Date.now): Ope
   const caller = callerOf(env);
   const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','), caller);
   const runner = runnerOverGrpc(poolAddresses.parse(env.RUNNER_ADDRESS), caller);
-  const openDb = (url: string) => createDb(url, { maxConnections: 4 });
+  const openDb = (url: string) => createDb(url, { ...PATIENT_DB, maxConnections: 4 });
   const [ofCtl, ofConsole] = (['ctl', 'console'] as const).map((service) =>
     openDb(urlAs(service, stack.info.postgres)),
   ) as [Db, Db];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { asTheirRoles } from './test-stack.mjs';
 
 let postgres: TestPostgres;
@@ -16,7 +16,7 @@ describe('a stack of the tests', () => {
       const given = { [service]: { LOG_LEVEL: 'trace' }, gateway: { TRUSTED_PROXIES: '1' } };
       const env = asTheirRoles(postgres.url, given);
       expect(env).toMatchObject(given);
-      const db = createDb(env[service]?.DATABASE_URL ?? '', { maxConnections: 1 });
+      const db = createDb(env[service]?.DATABASE_URL ?? '', { ...PATIENT_DB, maxConnections: 1 });
       try {
         const rows = await db.$queryRaw`
           SELECT current_user::text AS role, current_setting('is_superuser') AS super`;

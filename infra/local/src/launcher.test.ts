@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { FoundModel, FoundServer } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, testPostgres } from '@tidegate/testing';
 import { unpublished } from './discovery.ts';
 import { greet, type Terminal } from './launcher.ts';
 
@@ -94,7 +94,7 @@ describe('a start says of model servers that run on this machine', () => {
 
   it('only what is not published yet', async () => {
     const postgres = await testPostgres();
-    const db = createDb(postgres.url);
+    const db = createDb(postgres.url, PATIENT_DB);
     try {
       const published = {
         kind: 'text',

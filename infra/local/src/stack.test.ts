@@ -9,7 +9,7 @@ import { closeDb, createDb } from '@tidegate/db';
 import { freePort } from '@tidegate/embedded';
 import { identify, isAlive, type KnownProcess, signal } from '@tidegate/processes';
 import { createRedisConnection } from '@tidegate/redis';
-import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { eventually, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { filesOf } from './files.ts';
 import { planInstances } from './instances.ts';
 import { closeModelsPlace } from './models-place.ts';
@@ -116,7 +116,7 @@ async function startModel(onTerm: string): Promise<KnownProcess> {
 
 /** Logs in to both stores, and returns the users' names. */
 async function whoIsIn(urls: { readonly DATABASE_URL: string; readonly REDIS_URL: string }) {
-  const db = createDb(urls.DATABASE_URL, { maxConnections: 1 });
+  const db = createDb(urls.DATABASE_URL, { ...PATIENT_DB, maxConnections: 1 });
   const redis = createRedisConnection(urls.REDIS_URL, { maxRetriesPerRequest: 0, retryStrategy: () => null });
   redis.on('error', () => {});
   try {

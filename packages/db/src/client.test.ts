@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { closeDb, createDb, type Db } from './client.ts';
 
 let server: TestPostgres;
@@ -7,7 +7,7 @@ let db: Db;
 
 beforeAll(async () => {
   server = await testPostgres();
-  db = createDb(server.url, { maxConnections: 1, statementTimeoutMs: 200 });
+  db = createDb(server.url, { ...PATIENT_DB, maxConnections: 1, statementTimeoutMs: 200 });
 });
 
 afterAll(async () => {

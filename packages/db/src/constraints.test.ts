@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { closeDb, createDb, type Db } from './client.ts';
 import type { Prisma } from './generated/client.ts';
 
@@ -10,7 +10,7 @@ const orgId = 'org_000000000000';
 
 beforeAll(async () => {
   server = await testPostgres();
-  db = createDb(server.url);
+  db = createDb(server.url, PATIENT_DB);
   await db.org.create({ data: { id: orgId, slug: 'acme', name: 'Acme', planId: 'plan_free' } });
 });
 afterAll(async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { eventually, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import pg from 'pg';
 import { closeDb, createDb } from './client.ts';
 import { explainPostgres, isRefusedForNow } from './explain.ts';
@@ -199,7 +199,7 @@ it.each(['EAI_AGAIN', 'ENETUNREACH', 'ECONNREFUSED'])(
 );
 
 it('an error about something else is not explained', async () => {
-  const db = createDb(postgres.url, { maxConnections: 1 });
+  const db = createDb(postgres.url, { ...PATIENT_DB, maxConnections: 1 });
   const broken = await db.$queryRaw`SELECT 1 / 0`.catch((error: unknown) => error);
   for (const error of [broken, new Error('boom'), 'boom', undefined])
     expect(explainPostgres(error)).toBeNull();

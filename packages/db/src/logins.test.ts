@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { emptyPostgres, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { emptyPostgres, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import pg from 'pg';
 import { closeDb, createDb } from './client.ts';
 import { readConfig } from './config.ts';
@@ -63,7 +63,7 @@ describe('the login of a service', () => {
 
   it('of metering makes partitions of requests and drops old ones, but none of the last 31 days', async () => {
     await makeLogins(server.url, { metering: PASSWORD });
-    const db = createDb(loginUrl(server.url, 'metering', PASSWORD), { maxConnections: 1 });
+    const db = createDb(loginUrl(server.url, 'metering', PASSWORD), { ...PATIENT_DB, maxConnections: 1 });
     const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
     try {
       await ensureRequestPartitions(db, [daysAgo(40), daysAgo(20), daysAgo(0)]);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { closeDb, createDb, type Db } from './client.ts';
 import { dropOldRequestPartitions, ensureRequestPartitions, listRequestPartitions } from './partitions.ts';
 
@@ -8,7 +8,7 @@ let db: Db;
 
 beforeEach(async () => {
   server = await testPostgres();
-  db = createDb(server.url);
+  db = createDb(server.url, PATIENT_DB);
 });
 afterEach(async () => {
   await closeDb(db);

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { emptyPostgres, eventually, type TestPostgres } from '@tidegate/testing';
+import { emptyPostgres, eventually, PATIENT_DB, type TestPostgres } from '@tidegate/testing';
 import { closeDb, createDb, type Db } from './client.ts';
 import { MIGRATIONS, migrate } from './migrate.ts';
 import { SchemaVersion } from './schema-version.ts';
@@ -16,7 +16,7 @@ let directory: string;
 
 beforeAll(async () => {
   server = await emptyPostgres();
-  db = createDb(server.url);
+  db = createDb(server.url, PATIENT_DB);
   directory = await mkdtemp(join(tmpdir(), 'tidegate-next-'));
   await cp(MIGRATIONS, directory, { recursive: true });
   await mkdir(join(directory, NEXT));
@@ -57,7 +57,7 @@ describe('a database', () => {
   it('is asked with the rights of a service, and one that refuses them is behind', async () => {
     const url = new URL(server.url);
     url.searchParams.set('options', '-c role=tidegate_limiter');
-    const limiter = createDb(url.href);
+    const limiter = createDb(url.href, PATIENT_DB);
     try {
       const schema = new SchemaVersion({ db: limiter, nowMs: () => 0 });
       expect(await schema.missing()).toEqual([]);

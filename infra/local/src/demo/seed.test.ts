@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db, migrate } from '@tidegate/db';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { type Files, filesOf } from '../files.ts';
 import { rememberDemo } from '../secrets.ts';
 import { DEMO_MODELS } from './models.ts';
@@ -16,7 +16,7 @@ let files: Files;
 beforeEach(async () => {
   postgres = await testPostgres();
   await migrate(postgres.url);
-  db = createDb(postgres.url, { maxConnections: 2 });
+  db = createDb(postgres.url, { ...PATIENT_DB, maxConnections: 2 });
   files = filesOf(mkdtempSync(join(tmpdir(), 'tidegate-seed-')));
 });
 afterEach(async () => {
