@@ -90,7 +90,7 @@ beforeAll(async () => {
   performances = await perform(world, model, quick);
   // Two at a time, and without the short time-outs. The model, the client and the comparison of
   // many megabytes share one process.
-  const patient = { slots: 2, gateway: shared().info.gateway };
+  const patient = { slots: 2, via: shared().info };
   for (const [task, played] of await perform(world, model, SIZES, patient)) performances.set(task, played);
   counted.push(COUNTED, ...countsOf(CASES), ...CASES.map(() => COUNTED));
   rows = await world.rows(counted.length);

@@ -25,13 +25,17 @@ const NONE: Connection = { plays: [], closed: true };
 export const WELL_BEHAVED = 'well behaved';
 export const MODEL = 'tide';
 
+/** What the requests go through. */
+interface Via {
+  readonly gateway: string;
+}
+
 export const ask = (
-  world: World,
+  { gateway }: Via,
   key: string,
   play: string,
   streamed: boolean,
   model = MODEL,
-  gateway = world.gateway,
 ): Promise<Answer> =>
   call(gateway.replace('/v1', ''), {
     key,
@@ -69,17 +73,17 @@ export async function perform(
   world: World,
   model: HostileModel,
   cases: readonly Case[],
-  { slots, gateway }: { readonly slots?: number; readonly gateway?: string } = {},
+  { slots, via = world }: { readonly slots?: number; readonly via?: Via } = {},
 ): Promise<Map<Case, Performance>> {
   const performances = new Map<Case, Performance>();
   const slowFirst = [...cases].sort((a, b) => Number(b.slow ?? false) - Number(a.slow ?? false));
   const play = async (task: Case, key: string) => {
     const title = titleOf(task);
     model.stage(title, task.play);
-    const answer = await ask(world, key, title, task.streamed, MODEL, gateway);
+    const answer = await ask(via, key, title, task.streamed);
     const [connection = NONE] = model.visits(title);
     const kept = !connection.closed || connection.plays.at(-1) !== title;
-    const next = await ask(world, key, WELL_BEHAVED, false, MODEL, gateway);
+    const next = await ask(via, key, WELL_BEHAVED, false);
     const reservationId = idOf(answer);
     const calls = model.calls(title);
     performances.set(task, { answer, reservationId, calls, connection, kept, next: next.status });
