@@ -27,8 +27,8 @@ describe('a wake-on-request model that nobody uses', () => {
     await eventually(() => watchers.every((one) => one.condition(model.modelId) === 'CONDITION_ASLEEP'));
     expect(watchers[0]?.models.get(model.modelId)).toMatchObject({ replicas: [], wakeable: true });
     await eventually(() => !isPidAlive(pid()));
-    const { condition } = await harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
-    expect(condition).toBe('asleep');
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
+    await eventually(async () => (await row()).condition === 'asleep');
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
     expect(model.starts()).toHaveLength(2);
   });

@@ -82,6 +82,7 @@ describe('a wake-on-request model', () => {
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason });
     expect(model.starts()).toHaveLength(1);
     await eventually(() => watcher.models.get(model.modelId)?.wakeable);
+    await eventually(async () => (await persisted(model.modelId)).reason === reason);
     expect(await persisted(model.modelId)).toEqual({ condition: 'failed', reason });
     await runner.wake(model.modelId);
     expect(model.starts()).toHaveLength(2);
@@ -201,7 +202,8 @@ describe('a stop', () => {
     const { pid } = await eventually(() => model.starts()[0]);
     expect(await runner.stopModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STOPPED' });
     expect(await waiting).toMatchObject({ condition: 'CONDITION_STOPPED' });
-    expect(await persisted(model.modelId)).toEqual({ condition: 'stopped', reason: null });
+    await eventually(async () => (await persisted(model.modelId)).condition === 'stopped');
+    expect((await persisted(model.modelId)).reason).toBeNull();
     await eventually(() => !isPidAlive(pid));
   });
 
