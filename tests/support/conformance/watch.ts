@@ -16,21 +16,22 @@ export interface Recording {
   end(): void;
 }
 
-const gatewaysOf: (() => readonly string[])[] = [];
+/** Those of one test file. */
+let gatewaysOf: (() => readonly string[])[] = [];
 const unfinished = new Set<{ judge(): void }>();
 let problems: string[] = [];
-let plainFetch: typeof fetch | null = null;
+const plainFetch = globalThis.fetch;
 
 /** Watches gateways in all tests of this file. `gateways` is called each time. */
 export function watchGateways(gateways: () => readonly string[]): void {
   gatewaysOf.push(gateways);
-  if (plainFetch) return;
-  plainFetch = globalThis.fetch;
+  if (gatewaysOf.length > 1) return;
   globalThis.fetch = watchedFetch;
   afterEach(failOnProblems);
   afterAll(() => {
+    globalThis.fetch = plainFetch;
+    gatewaysOf = [];
     failOnProblems();
-    if (plainFetch) globalThis.fetch = plainFetch;
   });
 }
 
@@ -72,7 +73,7 @@ export function record(beginning: Beginning): Recording {
 
 async function watchedFetch(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
   const url = new URL(input instanceof Request ? input.url : input);
-  const response = await (plainFetch as typeof fetch)(input, init);
+  const response = await plainFetch(input, init);
   if (!isWatched(url)) return response;
   const sent = init?.body;
   const recording = record({
