@@ -27,6 +27,8 @@ const ARGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // No page lives long enough to repay the optimizing compilers.
+  '--js-flags=--no-opt --no-maglev',
 ];
 
 export interface VisitOptions {
