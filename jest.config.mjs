@@ -1,18 +1,9 @@
-const support = '<rootDir>/tests/support/jest';
-/** Loads a module once for all test files. When jest watches, each file loads what has changed. */
-const shared = {
-  testEnvironment: `${support}/environment.mjs`,
-  runtime: `${support}/runtime.mjs`,
-  testRunner: `${support}/runner.mjs`,
-};
-const watches = process.argv.some((argument) => argument.startsWith('--watch'));
-
 /**
  * One run over every workspace. Its Postgres starts once, in globalSetup. So does the stack that
  * test files share, if one asks for it.
  */
 export default {
-  ...(watches ? {} : shared),
+  testEnvironment: '<rootDir>/tests/support/jest-environment.mjs',
   testEnvironmentOptions: { customExportConditions: ['tidegate-source', 'node', 'node-addons'] },
   roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/infra', '<rootDir>/tests'],
   testMatch: ['**/*.test.ts'],
@@ -30,14 +21,12 @@ export default {
       },
     ],
   },
-  globalSetup: `${support}/setup.mjs`,
-  globalTeardown: `${support}/teardown.mjs`,
+  globalSetup: '<rootDir>/tests/support/jest-setup.mjs',
+  globalTeardown: '<rootDir>/tests/support/jest-teardown.mjs',
   testSequencer: '<rootDir>/infra/test-order.mjs',
   // More than the two cores that the suite is made for, because many tests wait for real time: four
   // workers leave a tenth of both cores idle, and three a quarter.
   maxWorkers: 5,
-  // A worker keeps the modules of all its files. It has some 700 MB in the end.
-  workerIdleMemoryLimit: '1GB',
   // How long a stuck test may hold up the run. Generous, for machines that are busy with other
   // work.
   testTimeout: 240_000,

@@ -16,22 +16,21 @@ export interface Recording {
   end(): void;
 }
 
-/** Those of one test file. */
-let gatewaysOf: (() => readonly string[])[] = [];
+const gatewaysOf: (() => readonly string[])[] = [];
 const unfinished = new Set<{ judge(): void }>();
 let problems: string[] = [];
-const plainFetch = globalThis.fetch;
+let plainFetch: typeof fetch | null = null;
 
 /** Watches gateways in all tests of this file. `gateways` is called each time. */
 export function watchGateways(gateways: () => readonly string[]): void {
   gatewaysOf.push(gateways);
-  if (gatewaysOf.length > 1) return;
+  if (plainFetch) return;
+  plainFetch = globalThis.fetch;
   globalThis.fetch = watchedFetch;
   afterEach(failOnProblems);
   afterAll(() => {
-    globalThis.fetch = plainFetch;
-    gatewaysOf = [];
     failOnProblems();
+    if (plainFetch) globalThis.fetch = plainFetch;
   });
 }
 
@@ -73,7 +72,7 @@ export function record(beginning: Beginning): Recording {
 
 async function watchedFetch(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
   const url = new URL(input instanceof Request ? input.url : input);
-  const response = await plainFetch(input, init);
+  const response = await (plainFetch as typeof fetch)(input, init);
   if (!isWatched(url)) return response;
   const sent = init?.body;
   const recording = record({

@@ -1,4 +1,4 @@
-/** Stops and removes what setup.mjs made, newest first. */
+/** Stops and removes what jest-setup.mjs made, newest first. */
 export default async function teardown() {
   for (const end of globalThis.tidegateTestEnds ?? []) await end();
 }

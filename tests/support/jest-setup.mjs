@@ -36,7 +36,7 @@ export default async function setup() {
   globalThis.tidegateTestEnds = ends;
   try {
     const redis = await findRedis({
-      localDir: fileURLToPath(new URL('../../../.local/redis-server', import.meta.url)),
+      localDir: fileURLToPath(new URL('../../.local/redis-server', import.meta.url)),
     });
     const postgresUrl = process.env.TEST_DATABASE_URL ?? (await startOwnPostgres(directory, ends));
     const template = await createTemplate(postgresUrl);
@@ -64,7 +64,7 @@ async function startOwnPostgres(directory, ends) {
 async function offerStack(ends) {
   let started;
   const start = async () => {
-    const { startTestStack } = await import('../test-stack.mjs');
+    const { startTestStack } = await import('./test-stack.mjs');
     return startTestStack(SHARED_STACK);
   };
   const server = createServer(async (_request, response) => {
