@@ -126,11 +126,11 @@ describe('a model on a remote server', () => {
     await failedWith(`No chat completions API at ${one.url}: /models answered 404.`);
     one.status = 200;
     one.body = '{"object":"list","data":[{"id":"moon"}]}';
-    await failedWith("The server does not serve 'llama'. It serves moon.");
-    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
+    const reason = "The server does not serve 'llama'. It serves moon.";
+    await failedWith(reason);
     const { condition } = await eventually(async () => {
-      const stored = await row();
-      return stored.conditionReason === "The server does not serve 'llama'. It serves moon." && stored;
+      const stored = await harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
+      return stored.conditionReason === reason && stored;
     });
     expect(condition).toBe('failed');
     one.body = '{"object":"list","data":[{"id":"moon"},{"id":"llama"}]}';

@@ -82,7 +82,7 @@ describe('a wake-on-request model', () => {
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason });
     expect(model.starts()).toHaveLength(1);
     await eventually(() => watcher.models.get(model.modelId)?.wakeable);
-    await eventually(async () => (await persisted(model.modelId)).reason === reason);
+    await eventually(async () => (await persisted(model.modelId)).condition === 'failed');
     expect(await persisted(model.modelId)).toEqual({ condition: 'failed', reason });
     await runner.wake(model.modelId);
     expect(model.starts()).toHaveLength(2);
@@ -203,7 +203,7 @@ describe('a stop', () => {
     expect(await runner.stopModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STOPPED' });
     expect(await waiting).toMatchObject({ condition: 'CONDITION_STOPPED' });
     await eventually(async () => (await persisted(model.modelId)).condition === 'stopped');
-    expect((await persisted(model.modelId)).reason).toBeNull();
+    expect(await persisted(model.modelId)).toEqual({ condition: 'stopped', reason: null });
     await eventually(() => !isPidAlive(pid));
   });
 
