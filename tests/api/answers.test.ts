@@ -10,7 +10,7 @@ import { usageOf, useSharedStack } from '../support/stack.ts';
 const stack = useSharedStack({
   WHOLE_ANSWER_TIMEOUT_MS: '4000',
   FIRST_EVENT_TIMEOUT_MS: '4000',
-  STREAM_PAUSE_MS: '2000',
+  STREAM_PAUSE_MS: '4000',
   STREAM_MAX_ALWAYS_ON_MS: '6000',
 });
 const SET_UP_MS = 90_000;
@@ -407,7 +407,7 @@ describe('a slot is free', () => {
     const single = (await newKey(stack(), org, { atOnce: 1 })).key;
     const running = await open(base(), {
       key: single,
-      body: ask('tide', '[[tokens=15]] [[token-ms=100]]', { stream: true }),
+      body: ask('tide', '[[held]]', { stream: true }),
     });
     const refused = await call(base(), { key: single, body: ask('tide', 'Hi') });
     expect([refused.status, refused.code, refused.headers['retry-after']]).toEqual([
@@ -416,6 +416,7 @@ describe('a slot is free', () => {
       '1',
     ]);
     expect(refused.headers['x-should-retry']).toBeUndefined();
+    standin.release();
     expect((await readAnswer(running)).text).toContain('[DONE]');
     expect((await call(base(), { key: single, body: ask('tide', 'Hi') })).status).toBe(200);
   });

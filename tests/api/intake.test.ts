@@ -183,12 +183,13 @@ describe('of bodies over 2 MiB', () => {
 
   it('an organization has 2 in flight, through all gateways, until they are answered [cause.large-bodies] [limit.large-bodies]', async () => {
     await fetch(`${standin.url}/stats/reset`, { method: 'POST' });
-    const both = gateways().map((gateway) => send(gateway, large('[[delay-ms=3000]]')));
-    await eventually(() => standin.stats().inFlight === 2);
+    const both = gateways().map((gateway) => send(gateway, large('[[held]]')));
+    await eventually(() => standin.stats().held === 2);
     for (const gateway of gateways()) {
       refused(await send(gateway, large('')));
       expect((await send(gateway, bodyOf(2 * MIB, 'eyes'))).status).toBe(200);
     }
+    standin.release();
     for (const answer of await Promise.all(both)) expect(answer.status).toBe(200);
     expect((await send(gateways()[0], large(''))).status).toBe(200);
     expect((await send(gateways()[1], large(''))).status).toBe(200);
@@ -303,7 +304,7 @@ describe('a gateway that is told to stop', () => {
     const [gateway] = gateways();
     const socket = await dial(gateway);
     sockets.push(socket.on('error', () => {}));
-    const body = JSON.stringify(ask('tide', '[[tokens=20]] [[token-ms=100]]', { stream: true }));
+    const body = JSON.stringify(ask('tide', '[[held]]', { stream: true }));
     socket.write(head(body.length) + body);
     await once(socket, 'readable');
     stack().kill('gateway', 'SIGTERM');
@@ -316,6 +317,7 @@ describe('a gateway that is told to stop', () => {
         () => true,
       ),
     );
+    standin.release();
     const answer = await readWire(socket);
     expect([answer.status, answer.text.includes('data: [DONE]')]).toEqual([200, true]);
     expect((await call(gateways()[1], { key, body: ask('tide', 'Hi') })).status).toBe(200);

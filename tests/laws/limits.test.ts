@@ -7,11 +7,18 @@ import { usageOf, useSharedStack } from '../support/stack.ts';
 const CONTEXT = 1000;
 
 /** Sends `count` requests at once, to each gateway in turn. Returns their statuses and bodies. */
-async function flood(gateways: readonly string[], key: string, count: number, content = 'x') {
+async function flood(
+  gateways: readonly string[],
+  key: string,
+  count: number,
+  content = 'x',
+  onAnswer = () => {},
+) {
   return Promise.all(
     Array.from({ length: count }, async (_, i) => {
       const answer = await post(gateways[i % gateways.length] ?? '', key, ask('tide', content));
       const body = (await answer.json()) as { error?: { code: string } };
+      onAnswer();
       return { status: answer.status, code: body.error?.code, headers: answer.headers };
     }),
   );
@@ -40,6 +47,17 @@ describe('limits, through two gateways and two limiters', () => {
       });
     }
     return org;
+  }
+
+  /** Like `flood`. The requests that are admitted stay in flight until all others are refused. */
+  async function floodHeld(key: string, count: number, admitted: number, content = '[[held]]') {
+    let answered = 0;
+    const answers = flood(gateways(), key, count, content, () => {
+      answered++;
+    });
+    await eventually(() => answered === count - admitted && standin.stats().held === admitted);
+    standin.release();
+    return answers;
   }
 
   it('a key with 5 requests a minute gets exactly 5 of 100 at once, and Retry-After is honest to the second [cause.key-rpm] [completions.retry-after] [key.rpm.effect] [retry.after]', async () => {
@@ -77,7 +95,7 @@ describe('limits, through two gateways and two limiters', () => {
     const org = await ready();
     const { key } = await newKey(stack(), org, { atOnce: 2 });
     await fetch(`${standin.url}/stats/reset`, { method: 'POST' });
-    const answers = await flood(gateways(), key, 50, '[[delay-ms=1500]]');
+    const answers = await floodHeld(key, 50, 2);
     const answered = answers.filter(({ status }) => status === 200).length;
     expect(answered).toBe(2);
     for (const { code, headers } of answers.filter(({ status }) => status !== 200)) {
@@ -103,12 +121,12 @@ describe('limits, through two gateways and two limiters', () => {
     const org = await ready({ requestsAtOnce: 2 });
     const keys = await Promise.all([newKey(stack(), org), newKey(stack(), org), newKey(stack(), org)]);
     await fetch(`${standin.url}/stats/reset`, { method: 'POST' });
-    const slow = '[[tokens=12]] [[token-ms=100]]';
     const answers = await Promise.all(
       keys.flatMap(({ key }) =>
-        gateways().map((gateway) => post(gateway, key, ask('tide', slow, { stream: true }))),
+        gateways().map((gateway) => post(gateway, key, ask('tide', '[[held]]', { stream: true }))),
       ),
     );
+    standin.release();
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
     for (const answer of answers) {
       const body = await answer.text();
@@ -137,7 +155,7 @@ describe('limits, through two gateways and two limiters', () => {
     const org = await ready({ tokensPerMonth: K * CONTEXT + CONTEXT - 1 });
     const { key } = await newKey(stack(), org);
     const before = standin.stats().calls;
-    const answers = await flood(gateways(), key, 200, '[[no-usage]] [[delay-ms=500]]');
+    const answers = await floodHeld(key, 200, K, '[[held]] [[no-usage]]');
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(K);
     for (const { code, headers } of answers.filter(({ status }) => status !== 200)) {
       expect(code).toBe('quota_exceeded');

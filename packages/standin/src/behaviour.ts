@@ -19,6 +19,7 @@ export const BEHAVIOURS = {
   'head-delay-ms': 'integer',
   'delay-ms': 'integer',
   'token-ms': 'integer',
+  held: 'switch',
   silence: 'switch',
 
   after: 'integer',

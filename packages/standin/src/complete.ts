@@ -54,6 +54,7 @@ async function answer(request: StandinRequest, exchange: StandinExchange, stats:
   }
   const workMs = (behaviour['delay-ms'] ?? 0) + composed.tokens * (behaviour['token-ms'] ?? 0);
   if (workMs > 0) await pauseFor(workMs, exchange);
+  if (behaviour.held) await exchange.released();
   return sendWhole(exchange, wholeBody(request, composed, id, createdS), behaviour, answered);
 }
 

@@ -5,7 +5,7 @@ import type { Behaviour } from './behaviour.ts';
 import type { UpstreamError } from './errors.ts';
 import { faultOf, INBAND_ERROR, type StandinFault } from './fault.ts';
 import type { CallEnd } from './stats.ts';
-import type { Step } from './stream.ts';
+import { HELD, type Step } from './stream.ts';
 
 /** Events without a pause between them are written together, up to this size. */
 const WRITE_CHARACTERS = 16_384;
@@ -20,6 +20,8 @@ export interface StandinExchange {
    * whole answer is no longer in flight.
    */
   readonly end: (end: CallEnd) => void;
+  /** Resolves at the next release. Rejects when the caller is gone. */
+  readonly released: () => Promise<unknown>;
   /** Ends the process. */
   readonly exit: () => void;
 }
@@ -88,6 +90,7 @@ export async function sendStream(
     if (block !== '') await write(exchange, block, behaviour);
     block = '';
     if (typeof step === 'number') await pauseFor(step, exchange);
+    else if (step === HELD) await exchange.released();
     else if (typeof step === 'object') {
       broken = true;
       if (await breakOff(exchange, step.fault)) return;

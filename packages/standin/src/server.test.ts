@@ -128,6 +128,24 @@ describe('a streamed answer', () => {
   });
 });
 
+describe('an answer that is held', () => {
+  it('comes once it is released: whole, or streamed after its first chunk', async () => {
+    const standin = await start();
+    const whole = ask(standin, '[[held]]');
+    const streamed = await stream(standin, '[[held]] [[say=Released]]');
+    const reader = (streamed.body as ReadableStream<Uint8Array>).getReader();
+    const first = Buffer.from((await reader.read()).value as Uint8Array).toString();
+    expect(first).toContain('"role":"assistant"');
+    expect(first).not.toContain('Released');
+    await until(() => standin.stats().held === 2);
+    await fetch(`${standin.url}/release`, { method: 'POST' });
+    expect((await whole).status).toBe(200);
+    const rest = Buffer.from((await reader.read()).value as Uint8Array).toString();
+    expect(rest).toContain('Released');
+    expect(standin.stats()).toMatchObject({ answered: 2, aborted: 0, held: 0 });
+  });
+});
+
 describe('the context length', () => {
   it('refuses prompt plus max_tokens beyond it, and takes what just fits', async () => {
     const standin = await start({ contextTokens: 100 });
@@ -198,9 +216,10 @@ describe('what it is', () => {
 describe('its counts', () => {
   it('are of calls, the most at once, tokens by name, and what the newest request had', async () => {
     const standin = await start();
-    const answers = await Promise.all(
-      [1, 2, 3].map(() => json(ask(standin, 'Hi [[head-delay-ms=30]]', { user: 'u' }))),
-    );
+    const asked = [1, 2, 3].map(() => json(ask(standin, 'Hi [[held]]', { user: 'u' })));
+    await until(() => standin.stats().held === 3);
+    standin.release();
+    const answers = await Promise.all(asked);
     const stats = await json(fetch(`${standin.url}/stats`));
     expect(stats).toMatchObject({ calls: 3, answered: 3, inFlight: 0, maxInFlight: 3, aborted: 0 });
     expect(stats.models.standin).toEqual({
@@ -239,6 +258,7 @@ describe('a caller that hangs up', () => {
     ['a huge stream nobody reads', '[[bytes=900000000]]', true],
     ['a whole answer being made', '[[delay-ms=3600000]]', false],
     ['a silence', '[[silence]]', false],
+    ['an answer that is held', '[[held]]', false],
   ])('ends %s, and is recorded', async (_what, directives, streamed) => {
     const standin = await start();
     const caller = connect(standin.port, '127.0.0.1');

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Behaviour, parseDirectives } from './behaviour.ts';
@@ -36,6 +36,8 @@ export interface Standin {
   readonly url: string;
   readonly port: number;
   stats(): Stats;
+  /** Lets the requests that are `held` now go on. */
+  release(): void;
   close(): Promise<void>;
 }
 
@@ -57,7 +59,8 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
-    stats: () => standin.stats.snapshot(),
+    stats: () => standin.snapshot(),
+    release: () => standin.release(),
     async close() {
       clearTimeout(starting);
       const closed = server.listening ? once(server, 'close') : undefined;
@@ -71,10 +74,11 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
 type Route = (incoming: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 class StandinServer {
-  readonly stats = new StatsKeeper();
+  readonly #stats = new StatsKeeper();
   exit: () => void = () => {};
   #ready = false;
   #behaviour: Behaviour;
+  readonly #releases = new EventEmitter().setMaxListeners(0);
   readonly #model: StandinModel;
   readonly #authorization: string | undefined;
   readonly #createdS = Math.floor(Date.now() / 1_000);
@@ -84,9 +88,13 @@ class StandinServer {
     'GET /health': (_incoming, response) => {
       response.writeHead(this.#ready ? (this.#behaviour.health ?? 200) : 503).end();
     },
-    'GET /stats': (_incoming, response) => sendJson(response, 200, this.stats.snapshot()),
+    'GET /stats': (_incoming, response) => sendJson(response, 200, this.snapshot()),
     'POST /stats/reset': (_incoming, response) => {
-      this.stats.reset();
+      this.#stats.reset();
+      response.writeHead(204).end();
+    },
+    'POST /release': (_incoming, response) => {
+      this.release();
       response.writeHead(204).end();
     },
     'POST /behaviour': (incoming, response) => this.#setBehaviour(incoming, response),
@@ -108,6 +116,14 @@ class StandinServer {
     this.#ready = true;
   }
 
+  snapshot(): Stats {
+    return { ...this.#stats.snapshot(), held: this.#releases.listenerCount('release') };
+  }
+
+  release(): void {
+    this.#releases.emit('release');
+  }
+
   readonly handle = (incoming: IncomingMessage, response: ServerResponse): void => {
     const path = (incoming.url ?? '').split('?', 1)[0] ?? '';
     const route = this.#routes[`${incoming.method} ${path}`];
@@ -126,11 +142,17 @@ class StandinServer {
 
   async #complete(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
-    const end = this.stats.begin();
-    const exchange: StandinExchange = { response, gone: gone.signal, end, exit: this.exit };
+    const end = this.#stats.begin();
+    const exchange: StandinExchange = {
+      response,
+      gone: gone.signal,
+      end,
+      released: () => once(this.#releases, 'release', { signal: gone.signal }),
+      exit: this.exit,
+    };
     response.once('close', () => gone.abort());
     try {
-      await answerCompletion(incoming, exchange, this.#model, this.#behaviour, this.stats);
+      await answerCompletion(incoming, exchange, this.#model, this.#behaviour, this.#stats);
     } catch (error) {
       if (gone.signal.aborted || incoming.destroyed || response.headersSent) response.destroy();
       else sendError(exchange, vllmError(500, String(error)));

@@ -11,6 +11,8 @@ export interface Stats {
   readonly inFlight: number;
   /** The most requests in flight at once, since the last reset. */
   readonly maxInFlight: number;
+  /** Calls that wait for a release. */
+  readonly held: number;
   /** Calls that ended with a whole answer. */
   readonly answered: number;
   /** Calls that ended with an error status. */
@@ -69,7 +71,7 @@ export class StatsKeeper {
     stats.completionTokens += completionTokens;
   }
 
-  snapshot(): Stats {
+  snapshot(): Omit<Stats, 'held'> {
     return {
       ...this.#counts,
       inFlight: this.#inFlight,

@@ -3,8 +3,10 @@ import { faultAfter, faultOf, INBAND_ERROR, type StandinFault } from './fault.ts
 import type { StandinRequest } from './request.ts';
 import { usageOf } from './usage.ts';
 
-/** An event's data, milliseconds to wait, or how the stream breaks off. */
-export type Step = string | number | { readonly fault: StandinFault };
+/** An event's data, milliseconds to wait, a wait for the release, or how the stream breaks off. */
+export type Step = string | number | typeof HELD | { readonly fault: StandinFault };
+
+export const HELD = Symbol('held');
 
 const GARBAGE = '{"id": "chatcmpl-';
 
@@ -25,6 +27,7 @@ export function* streamSteps(
   if (behaviour['delay-ms']) yield behaviour['delay-ms'];
   let opened = !behaviour['merged-first'];
   if (opened) yield chunk.delta('{"role":"assistant","content":""}');
+  if (behaviour.held) yield HELD;
   if (behaviour.reasoning)
     yield* ['Thinking', ' about it.'].map((text) =>
       chunk.delta(`{"reasoning_content":${JSON.stringify(text)}}`),
