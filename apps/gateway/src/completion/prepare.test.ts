@@ -28,10 +28,7 @@ afterEach(() => {
   harness.limiterServer.calls.length = 0;
 });
 
-const limiterCalls = () =>
-  harness.limiterServer.calls
-    .map(({ call }) => call)
-    .filter((call) => call !== 'heartbeat' && call !== 'authenticate');
+const limiterCalls = () => harness.limiterServer.requestCalls;
 const errorOf = async (response: Response) => {
   const { error } = (await response.json()) as { error: { code: string } };
   return [response.status, error.code, response.headers.get('retry-after')];

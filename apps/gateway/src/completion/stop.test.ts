@@ -57,11 +57,7 @@ const withImage = {
 };
 const large = { ...hello, model: 'vision', messages: [{ role: 'user', content: 'x'.repeat(2_200_000) }] };
 
-/** The calls that the limiter received for the request. */
-/** Lookups of keys, and calls that a timer makes at any time. */
-const NOT_OF_A_REQUEST: readonly (string | undefined)[] = ['heartbeat', 'authenticate', 'reportRefusals'];
-const limiterCalls = () =>
-  harness.limiterServer.calls.map(({ call }) => call).filter((call) => !NOT_OF_A_REQUEST.includes(call));
+const limiterCalls = () => harness.limiterServer.requestCalls;
 const asked = (call: string) => limiterCalls().includes(call as never);
 const heldNow = (): Holdings | null => [...harness.gateway.exchanges][0]?.held ?? null;
 

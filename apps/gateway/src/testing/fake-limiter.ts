@@ -17,6 +17,9 @@ type ReplyBody = Omit<Reply, 'callId' | 'outcome'>;
 /** Undefined sends no reply at all. A promise sends its reply once it resolves. */
 type Answer = (call: Call__Output) => ReplyBody | Promise<ReplyBody> | undefined;
 
+/** Lookups of keys, and calls that a timer makes at any time. */
+const NOT_OF_A_REQUEST: readonly (Kind | undefined)[] = ['heartbeat', 'authenticate', 'reportRefusals'];
+
 export const admitted: AdmissionOutcome = {
   admitted: { decidedAtMs: 1, window: { limit: 60, remaining: 59, resetMs: 60_000 } },
 };
@@ -89,6 +92,11 @@ export class FakeLimiter {
 
   of(kind: Kind): Call__Output[] {
     return this.calls.filter(({ call }) => call === kind);
+  }
+
+  /** The calls that were made for requests, in order of arrival. */
+  get requestCalls(): (Kind | undefined)[] {
+    return this.calls.map(({ call }) => call).filter((call) => !NOT_OF_A_REQUEST.includes(call));
   }
 
   #accept(stream: Session): void {
