@@ -3,6 +3,7 @@ import {
   Server,
   ServerCredentials,
   type ServiceDefinition,
+  setLogger,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { Trust } from '@tidegate/runtime';
@@ -11,6 +12,10 @@ import type { LimiterHandlers, RunnerHandlers } from './generated/index.ts';
 import { serverTls } from './trust/certificates.ts';
 import { guardCalls } from './trust/guard.ts';
 import { logRefusals, type WarningLog } from './trust/refusal-log.ts';
+
+// The output of a service is JSON, and its own code reports what fails.
+// biome-ignore lint/suspicious/noConsole: prints only with GRPC_VERBOSITY=DEBUG
+setLogger({ debug: console.error });
 
 export interface ServeOptions<H> {
   readonly host: string;
