@@ -64,7 +64,7 @@ describe('a whole answer', () => {
     expect(response.headers.get('x-ratelimit-reset-requests')).toBe('1m0s');
     // It was reserved in the call that admitted it.
     const admits = harness.limiterServer.of('admit').map(({ admit }) => admit);
-    expect(admits).toMatchObject([{ admissionId: id, reserve: true }]);
+    expect(admits).toMatchObject([{ admissionId: id, reserve: true, hasImages: false, streamed: false }]);
     expect(settled()).toEqual([
       expect.objectContaining({
         admissionId: id,
@@ -181,6 +181,13 @@ describe('a model that fails', () => {
     expect(refusal).toMatchObject({ code: 'model_unavailable', shouldRetry: 'false', retryAfter: null });
     expect(settled()).toEqual([expect.objectContaining({ answered: false, errorCode: 'model_unavailable' })]);
     harness.runner.remove(gone.modelId);
+  });
+
+  it('to answer as a whole in time is an upstream error', async () => {
+    const env = { WHOLE_ANSWER_TIMEOUT_MS: '300' };
+    const own = await startHarness({ env, upstream: (_request, reply) => reply.closed });
+    expect((await refusalOf(await own.complete(hello))).code).toBe('upstream_error');
+    await own.stop();
   });
 
   it('because its URL is invalid is an upstream error', async () => {

@@ -167,6 +167,27 @@ describe('a model that is asleep', () => {
     },
   );
 
+  it('and whose key is found invalid after the wait is refused from then on before anything else', async () => {
+    const { modelId } = await asleep({ name: 'revoked' });
+    harness.runner.wake = async () => {
+      const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
+      harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
+      return { modelId, condition: 'CONDITION_RUNNING' };
+    };
+    const headers = { authorization: `Bearer ${harness.addKey()}` };
+    const ask = async () => errorOf(await harness.complete({ ...hello, model: 'revoked' }, { headers }));
+    const { authenticate, reserve } = harness.limiterServer.answers;
+    harness.limiterServer.answers.reserve = () => ({ admission: { keyInvalid: {} } });
+    expect(await ask()).toEqual([401, 'invalid_api_key', null]);
+    harness.limiterServer.answers.authenticate = () => ({ authenticate: { keyInvalid: {} } });
+    harness.limiterServer.calls.length = 0;
+    expect(await ask()).toEqual([401, 'invalid_api_key', null]);
+    expect(harness.limiterServer.of('authenticate')).toHaveLength(1);
+    expect(harness.limiterServer.of('admit')).toEqual([]);
+    Object.assign(harness.limiterServer.answers, { authenticate, reserve });
+    harness.runner.remove(modelId);
+  });
+
   it('is not woken when the month has been used up, and no image is fetched', async () => {
     const { modelId } = await asleep({ name: 'dear', kind: 'vision' });
     let fetched = 0;
@@ -281,6 +302,14 @@ describe('linked images', () => {
     fetchAll = async () => newRefusal({ code: 'invalid_request', message: 'no such image' });
     expect(await errorOf(await harness.complete(withImage))).toEqual([400, 'invalid_request', null]);
     expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+    harness.runner.remove(modelId);
+  });
+
+  it('do not excuse max_tokens beyond the context length, and are not fetched then', async () => {
+    const { modelId, contextTokens } = await harness.publish({ name: 'vision', kind: 'vision' });
+    const refused = await harness.complete({ ...withImage, max_tokens: Number(contextTokens) + 1 });
+    expect(await errorOf(refused)).toEqual([400, 'model_refused', null]);
+    expect(limiterCalls()).toEqual([]);
     harness.runner.remove(modelId);
   });
 

@@ -12,7 +12,7 @@ const all = () => [harness, impatientForTheFirst, impatientForTheRest];
 const start = (env: Record<string, string>) =>
   startHarness({ upstream: (request, reply) => script(request, reply), env });
 beforeAll(async () => {
-  harness = await start({ HEARTBEAT_MS: '100' });
+  harness = await start({ HEARTBEAT_MS: '100', STREAM_MAX_WAKE_ON_REQUEST_MS: '3000' });
   impatientForTheFirst = await start({ FIRST_EVENT_TIMEOUT_MS: '400' });
   // Time enough for the first event, whatever else the machine does.
   impatientForTheRest = await start({ STREAM_PAUSE_MS: '150', STREAM_MAX_ALWAYS_ON_MS: '3000' });
@@ -223,6 +223,17 @@ describe('a stream that cannot be completed', () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
+
+  it('has another time if its model wakes on request', async () => {
+    script = endless;
+    const replicas = [{ replicaId: 'r', baseUrl: `${harness.model.url}/v1` }];
+    const brief = await harness.publish({ name: 'brief', mode: 'wake_on_request', replicas });
+    const events = await brokenOff(await harness.complete({ ...streamed, model: 'brief' }));
+    expect(contentOf(events)).toMatch(/^Hi/);
+    expect(settled()).toEqual([expect.objectContaining({ errorCode: 'stream_limit' })]);
+    harness.runner.remove(brief.modelId);
+  });
+
   it.each<[string, UpstreamHandler, string, (() => Harness)?]>([
     ['the model breaks the connection', (_, reply) => reply.reset(), 'upstream_error'],
     ['the model stops without a finish reason', (_, reply) => reply.done(), 'upstream_error'],
