@@ -436,6 +436,17 @@ describe('a refusal of the limiter', () => {
     });
   });
 
+  it('to admit stands, without another look at the key, since the limiter has just seen it', async () => {
+    script = answers;
+    const headers = { authorization: `Bearer ${harness.addKey()}` };
+    expect((await harness.complete(hello, { headers })).status).toBe(200);
+    const rateLimited = { cause: 'CAUSE_KEY_REQUESTS_PER_MINUTE', retryAfterMs: 1, limit: 5 } as const;
+    limiterAnswers({ admit: () => ({ admission: { rateLimited } }) });
+    harness.limiterServer.calls.length = 0;
+    expect((await harness.complete(hello, { headers })).status).toBe(429);
+    expect(harness.limiterServer.of('authenticate')).toEqual([]);
+  });
+
   it('for the month tells official clients not to retry', async () => {
     limiterAnswers({
       admit: () => ({ admission: { quotaExceeded: { cause: 'CAUSE_REQUESTS', retryAfterMs: 864_000_000 } } }),
