@@ -44,10 +44,15 @@ const settled = () => harness.limiterServer.of('settle').map(({ settle }) => set
 describe('a whole answer', () => {
   it('has exactly the fields of the contract, and one settlement with its tokens', async () => {
     script = (_request, reply) => reply.json({ ...wholeAnswer('Hello'), system_fingerprint: 'x', kv: 1 });
+    const nowS = () => Math.floor(Date.now() / 1_000);
+    const beforeS = nowS();
     const response = await harness.complete(hello);
     expect(response.status).toBe(200);
     const id = response.headers.get('x-request-id')?.slice(4);
-    expect(await response.json()).toEqual({
+    const answer = (await response.json()) as { created: number };
+    expect(answer.created).toBeGreaterThanOrEqual(beforeS);
+    expect(answer.created).toBeLessThanOrEqual(nowS());
+    expect(answer).toEqual({
       id: `chatcmpl-${id}`,
       object: 'chat.completion',
       created: expect.any(Number),
@@ -260,42 +265,77 @@ describe('a model that fails', () => {
     harness.runner.remove(modelId);
   });
 
-  const failures: [string, UpstreamHandler][] = [
-    ['a 500', (_request, reply) => reply.json({ error: { message: 'no memory' } }, { status: 500 })],
-    ['an answer that cannot be read', (_request, reply) => reply.json({ choices: 'none' })],
+  it('on its first replica, and has lost its replicas since, is tried on the other known one', async () => {
+    const at = (path: string) => ({ replicaId: path, baseUrl: `${harness.model.url}/${path}` });
+    const sent: string[] = [];
+    script = async (request, reply) => {
+      sent.push(request.path);
+      if (sent.length > 1) return reply.json(wholeAnswer());
+      harness.runner.update({ modelId, replicas: [] });
+      await eventually(() => harness.gateway.catalog.get(modelId)?.replicas.length === 0);
+      reply.reset();
+    };
+    const { modelId } = await harness.publish({ name: 'leaving', replicas: [at('one'), at('two')] });
+    expect((await harness.complete({ ...hello, model: 'leaving' })).status).toBe(200);
+    expect(sent.sort()).toEqual(['/one/chat/completions', '/two/chat/completions']);
+    harness.runner.remove(modelId);
+  });
+
+  const chunk = (content: string, finish_reason: string | null = null) => ({
+    choices: [{ index: 0, delta: { content }, finish_reason }],
+  });
+  /** Sends 60 requests for a model with two replicas. Returns how many went to the odd one. */
+  async function callsToOdd(answerOddly: UpstreamHandler, stream: boolean): Promise<number> {
+    const called: string[] = [];
+    script = async (request, reply) => {
+      called.push(request.path);
+      if (request.path.startsWith('/odd')) return answerOddly(request, reply);
+      if (!request.json().stream) return reply.json(wholeAnswer());
+      await reply.event(chunk('Hi', 'stop'));
+      await reply.done();
+    };
+    const replicas = ['odd', 'sound'].map((path) => ({
+      replicaId: `half ${path}`,
+      baseUrl: `${harness.model.url}/${path}`,
+    }));
+    const { modelId } = await harness.publish({ name: 'half', replicas });
+    for (let i = 0; i < 60; i++)
+      await (await harness.complete({ ...hello, model: 'half', stream })).text().catch(() => '');
+    harness.runner.remove(modelId);
+    // Nothing is tried again.
+    expect(called).toHaveLength(60);
+    return called.filter((path) => path.startsWith('/odd')).length;
+  }
+
+  it.each<[string, UpstreamHandler, boolean]>([
+    ['a 500', (_request, reply) => reply.json({ error: { message: 'no memory' } }, { status: 500 }), false],
+    ['an answer that cannot be read', (_request, reply) => reply.json({ choices: 'none' }), false],
     [
       'a stream that breaks off',
       async (_request, reply) => {
-        await reply.event({ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] });
+        await reply.event(chunk('Hi'));
         reply.end();
       },
+      true,
     ],
-  ];
-  it.each(failures)(
-    'on one replica every time, with %s, leaves the requests to the other one',
-    async (_, fails) => {
-      const called: string[] = [];
-      script = async (request, reply) => {
-        called.push(request.path);
-        if (request.path.startsWith('/sick')) return fails(request, reply);
-        if (!request.json().stream) return reply.json(wholeAnswer());
-        await reply.event({ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] });
-        await reply.done();
-      };
-      const replicas = ['sick', 'sound'].map((path) => ({
-        replicaId: path,
-        baseUrl: `${harness.model.url}/${path}`,
-      }));
-      const { modelId } = await harness.publish({ name: 'half', replicas });
-      const stream = fails === failures[2]?.[1];
-      for (let i = 0; i < 60; i++)
-        await (await harness.complete({ ...hello, model: 'half', stream })).text().catch(() => '');
-      // Nothing is tried again. The sick one comes back now and then, for one call.
-      expect(called).toHaveLength(60);
-      expect(called.filter((path) => path.startsWith('/sick')).length).toBeLessThan(15);
-      harness.runner.remove(modelId);
-    },
-  );
+  ])('on one replica every time, with %s, leaves the requests to the other one', async (_, fails, stream) => {
+    // The odd one comes back now and then, for one call.
+    expect(await callsToOdd(fails, stream)).toBeLessThan(15);
+  });
+
+  it.each<[string, UpstreamHandler, boolean]>([
+    ['refuses a request', (_request, reply) => reply.json({ error: 'no' }, { status: 400 }), false],
+    [
+      'sends more than a stream may have',
+      async (_request, reply) => {
+        await reply.event(chunk('Hi'));
+        await reply.event(chunk('x'.repeat(1024 * 1024)));
+      },
+      true,
+    ],
+  ])('is none of a replica that %s, which keeps its share', async (_, answerOddly, stream) => {
+    expect(await callsToOdd(answerOddly, stream)).toBe(30);
+  });
 
   it('on its only replica every time is called all the same', async () => {
     let calls = 0;

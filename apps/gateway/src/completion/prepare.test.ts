@@ -89,7 +89,10 @@ describe('a model that is asleep', () => {
     const response = await harness.complete({ ...hello, model: 'broken' });
     expect(response.headers.get('x-should-retry')).toBe('false');
     expect(response.headers.get('x-ratelimit-limit-requests')).toBeNull();
-    expect(await errorOf(response)).toEqual([503, 'model_unavailable', null]);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({
+      error: { code: 'model_unavailable', message: 'The model could not be started.' },
+    });
     expect(limiterCalls()).toEqual(['admit', 'withdraw']);
     harness.runner.remove(modelId);
   });
