@@ -25,13 +25,17 @@ const FOR_GOOD = -1;
 async function overtaking() {
   const scriptDeps = test.scriptDepsAt(0);
   const [orgId, instanceId] = [newOrgId(), newInstanceId()];
-  const keys = [test.names.open(orgId, instanceId), test.names.withdrawn(orgId, instanceId)];
+  const keys = [test.names.open(orgId, instanceId), test.names.withdrawn(orgId, instanceId)] as const;
   await sendHeartbeat(scriptDeps, instanceId, false);
+  const scope = { keyId: 'key', month: '-' };
   return {
+    fence: () => test.redis.zadd(test.names.fenced(orgId), 1, instanceId),
     join: () => joinOrg(scriptDeps, instanceId, orgId),
-    withdraw: () =>
-      withdraw(scriptDeps, { orgId, instanceId, admissionId: newRequestId() }, { keyId: 'key', month: '-' }),
-    release: () => releaseLargeBody(scriptDeps, { orgId, instanceId, admissionId: newRequestId() }),
+    withdraw: (admissionId = newRequestId()) =>
+      withdraw(scriptDeps, { orgId, instanceId, admissionId }, scope),
+    release: (admissionId = newRequestId()) =>
+      releaseLargeBody(scriptDeps, { orgId, instanceId, admissionId }),
+    markers: () => Promise.all([test.redis.hgetall(keys[0]), test.redis.zrange(keys[1], '0', '-1')]),
     lives: () => Promise.all(keys.map((key) => test.redis.ttl(key))),
   };
 }
@@ -53,5 +57,25 @@ describe('withdrawn markers', () => {
     await withdraw();
     await release();
     expect(await lives()).toEqual([FOR_GOOD, FOR_GOOD]);
+  });
+
+  it('stay as they are when the same call comes again', async () => {
+    const { withdraw, release, markers } = await overtaking();
+    const admissionId = newRequestId();
+    expect(await withdraw(admissionId)).toEqual({ kind: 'unknown' });
+    await release(admissionId);
+    const left = await markers();
+    expect(left[1]).toHaveLength(2);
+    expect(await withdraw(admissionId)).toEqual({ kind: 'unknown' });
+    await release(admissionId);
+    expect(await markers()).toEqual(left);
+  });
+
+  it('are not left for a fenced instance, which is refused whatever it sends', async () => {
+    const { withdraw, release, fence, markers } = await overtaking();
+    await fence();
+    expect(await withdraw()).toEqual({ kind: 'unknown' });
+    await release();
+    expect(await markers()).toEqual([{}, []]);
   });
 });
