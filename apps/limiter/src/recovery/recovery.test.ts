@@ -261,7 +261,7 @@ describe('what a gateway restores', () => {
     expect((await one.ask({ restore: unknown })).failed?.reason).toMatch(/no lease/);
   });
 
-  it('of a large body takes its slot again', async () => {
+  it('of a large body takes its slot again, unless it comes too late', async () => {
     const { orgId } = key;
     const large = (id: string) => ({ orgId, instanceId, admissionId: id });
     for (const id of ['a', 'b']) await one.ask({ takeLargeBody: large(id) });
@@ -273,6 +273,8 @@ describe('what a gateway restores', () => {
     const take = async (id: string) => (await late.ask({ takeLargeBody: large(id) })).takeLargeBody?.result;
     expect(await take('c')).toBe('RESULT_FULL');
     await late.ask({ releaseLargeBody: large('a') });
+    const tooLate = await late.ask({ takeLargeBody: { ...large('late'), restore: true } });
+    expect(tooLate.takeLargeBody?.result).toBe('RESULT_LEASE_LOST');
     expect(await take('d')).toBe('RESULT_TAKEN');
   });
 });
