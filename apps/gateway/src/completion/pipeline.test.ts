@@ -622,6 +622,15 @@ describe('a request over 2 MiB', () => {
 });
 
 describe('more tokens than the model has context for', () => {
+  it('are refused, but not as many as it has', async () => {
+    script = answers;
+    const { modelId } = await harness.publish({ name: 'short', contextTokens: 100 });
+    const ask = async (max_tokens: number) =>
+      (await harness.complete({ ...hello, model: 'short', max_tokens })).status;
+    expect([await ask(100), await ask(101)]).toEqual([200, 400]);
+    harness.runner.remove(modelId);
+  });
+
   it.each([
     [{}, 'max_tokens is 512 when not sent, but the context length of the model is 100 tokens.'],
     [{ max_tokens: 101 }, 'max_tokens is 101, but the context length of the model is 100 tokens.'],

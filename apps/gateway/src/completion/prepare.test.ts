@@ -246,7 +246,9 @@ describe('the condition of a model', () => {
     [{ condition: 'CONDITION_FAILED', mode: 'wake_on_request' }, [503, 'model_unavailable', null]],
   ] as const)('refuses before anything is admitted: %j', async (change, expected) => {
     const { modelId } = await harness.publish({ name: 'down', replicas: [], ...change });
-    expect(await errorOf(await harness.complete({ ...hello, model: 'down' }))).toEqual(expected);
+    const response = await harness.complete({ ...hello, model: 'down' });
+    expect(response.headers.get('x-should-retry')).toBe(expected[1] === 'model_unavailable' ? 'false' : null);
+    expect(await errorOf(response)).toEqual(expected);
     expect(limiterCalls()).toEqual([]);
     harness.runner.remove(modelId);
   });

@@ -117,6 +117,15 @@ describe('calls that come in one turn', () => {
     expect((await Promise.all([ask(other), ask(held)])).map(kindOf)).toEqual(['lease_lost', 'lease_lost']);
   });
 
+  it('reserve nothing for a key that Redis has lost, until it is seeded again', async () => {
+    const instanceId = await anInstance();
+    const keyId = await aKey();
+    const held = anAdmitInput({ orgId, keyId }, instanceId, { reserve: false });
+    await begin(held);
+    await test.redis.del(test.names.key(orgId, keyId));
+    expect(kindOf(await reserve(scriptDeps, held, keyId, scriptDeps.clock.month()))).toBe('need_key');
+  });
+
   it('admit one id once', async () => {
     const call = anAdmitInput({ orgId, keyId: await aKey() }, await anInstance());
     const replies = await Promise.all([begin(call), begin(call)]);
