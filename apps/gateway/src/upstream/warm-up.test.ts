@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import { Agent } from 'undici';
 import { warmUp } from './warm-up.ts';
@@ -16,12 +16,15 @@ it('reserves for each call, has it answered by one of several servers over a new
     open++;
   });
   upstream.on('disconnect', () => open--);
+  const calls = jest.spyOn(upstream, 'dispatch');
   let reserved = 0;
   const count = async () => void reserved++;
   const answered = await warmUp(upstream, count, () => true);
-  expect(reserved).toBe(answered);
   expect(answered).toBeGreaterThan(1_000);
-  expect(connected).toBe(answered);
+  // On a busy machine, the time of some calls is up before they are answered, or connected.
+  expect(connected).toBeGreaterThanOrEqual(answered);
+  expect(calls.mock.calls.length).toBeGreaterThanOrEqual(connected);
+  expect(reserved).toBe(calls.mock.calls.length);
   expect(servers.size).toBeGreaterThan(10);
   await eventually(() => open === 0);
   expect(upstream.stats).toEqual({});
@@ -32,9 +35,9 @@ it('begins no further burst of calls once nobody waits', async () => {
   const upstream = new Agent({ connections: null, pipelining: 1 });
   let reserved = 0;
   const count = async () => void reserved++;
-  const answered = await warmUp(upstream, count, () => reserved < 100);
-  expect(answered).toBe(reserved);
-  expect(answered).toBeLessThan(200);
+  expect(await warmUp(upstream, count, () => reserved < 100)).toBeGreaterThan(0);
+  expect(reserved).toBeGreaterThanOrEqual(100);
+  expect(reserved).toBeLessThan(200);
   await upstream.close();
 });
 
