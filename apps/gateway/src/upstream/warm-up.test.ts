@@ -21,9 +21,8 @@ it('reserves for each call, has it answered by one of several servers over a new
   const count = async () => void reserved++;
   const answered = await warmUp(upstream, count, () => true);
   expect(answered).toBeGreaterThan(1_000);
-  // On a busy machine, the time of some calls is up before they are answered, or connected.
+  // On a busy machine, the time of some calls is up before they are answered.
   expect(connected).toBeGreaterThanOrEqual(answered);
-  expect(calls.mock.calls.length).toBeGreaterThanOrEqual(connected);
   expect(reserved).toBe(calls.mock.calls.length);
   expect(servers.size).toBeGreaterThan(10);
   await eventually(() => open === 0);
