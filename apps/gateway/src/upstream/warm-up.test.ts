@@ -25,8 +25,7 @@ it('reserves for each call, has it answered by one of several servers over a new
   expect(connected).toBeGreaterThanOrEqual(answered);
   expect(reserved).toBe(calls.mock.calls.length);
   expect(servers.size).toBeGreaterThan(10);
-  await eventually(() => open === 0);
-  expect(upstream.stats).toEqual({});
+  await eventually(() => open === 0 && Object.keys(upstream.stats).length === 0);
   await upstream.close();
 });
 
