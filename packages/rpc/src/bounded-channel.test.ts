@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { credentials, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -93,7 +92,7 @@ describe('a server that takes connections and says nothing', () => {
     fates = ['silent', 'served'];
     const client = impatient();
     await expect(ask(client)).rejects.toMatchObject(UNAVAILABLE);
-    if (!sockets[0]?.closed) await once(sockets[0] as Socket, 'close');
+    await eventually(() => sockets[0]?.closed);
     expect(await ask(client)).toMatchObject({ month: '2026-11' });
     expect(sockets).toHaveLength(2);
   });
@@ -113,7 +112,7 @@ describe('a server that takes connections and says nothing', () => {
     await expect(ask(first, 100)).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
     first.close();
     expect(await ask(usual())).toMatchObject({ month: '2026-11' });
-    if (!sockets[0]?.closed) await once(sockets[0] as Socket, 'close');
+    await eventually(() => sockets[0]?.closed);
   });
 });
 
