@@ -1,8 +1,10 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import { Agent } from 'undici';
 import { warmUp } from './warm-up.ts';
 
+/** No call ends because the machine is busy. */
+const TIMEOUT_MS = 60_000;
 const reserve = async () => {};
 
 it('reserves for each call, has it answered by one of several servers over a new connection, and leaves none', async () => {
@@ -16,16 +18,15 @@ it('reserves for each call, has it answered by one of several servers over a new
     open++;
   });
   upstream.on('disconnect', () => open--);
-  const calls = jest.spyOn(upstream, 'dispatch');
   let reserved = 0;
   const count = async () => void reserved++;
-  const answered = await warmUp(upstream, count, () => true);
+  const answered = await warmUp(upstream, count, () => true, TIMEOUT_MS);
+  expect(reserved).toBe(answered);
   expect(answered).toBeGreaterThan(1_000);
-  // On a busy machine, the time of some calls is up before they are answered.
-  expect(connected).toBeGreaterThanOrEqual(answered);
-  expect(reserved).toBe(calls.mock.calls.length);
+  expect(connected).toBe(answered);
   expect(servers.size).toBeGreaterThan(10);
-  await eventually(() => open === 0 && Object.keys(upstream.stats).length === 0);
+  await eventually(() => open === 0);
+  expect(upstream.stats).toEqual({});
   await upstream.close();
 });
 
@@ -33,9 +34,9 @@ it('begins no further burst of calls once nobody waits', async () => {
   const upstream = new Agent({ connections: null, pipelining: 1 });
   let reserved = 0;
   const count = async () => void reserved++;
-  expect(await warmUp(upstream, count, () => reserved < 100)).toBeGreaterThan(0);
-  expect(reserved).toBeGreaterThanOrEqual(100);
-  expect(reserved).toBeLessThan(200);
+  const answered = await warmUp(upstream, count, () => reserved < 100, TIMEOUT_MS);
+  expect(answered).toBe(reserved);
+  expect(answered).toBeLessThan(200);
   await upstream.close();
 });
 

@@ -37,30 +37,37 @@ const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
  *
  * @param reserve rehearses a reservation; never rejects
  * @param goOn false: no further burst of calls is begun
+ * @param timeoutMs for each call
  * @returns the number of calls that were answered
  */
 export async function warmUp(
   upstream: Dispatcher,
   reserve: () => Promise<void>,
   goOn: () => boolean,
+  timeoutMs = CALL_TIMEOUT_MS,
 ): Promise<number> {
   const request = await parseBody(ASKED);
   if (isRefusal(request)) return 0;
   const call = async (port: number) => {
     await reserve();
-    return isAnswered(upstream, port, request);
+    return isAnswered(upstream, port, request, timeoutMs);
   };
   let answered = 0;
-  for (let server = 0; server < SERVERS && goOn(); server++) answered += await callServer(call, goOn);
+  for (let server = 0; server < SERVERS && goOn(); server++)
+    answered += await callServer(call, goOn, timeoutMs);
   return answered;
 }
 
 /** Resolves to the number of calls that a server of their own has answered. */
-async function callServer(call: (port: number) => Promise<boolean>, goOn: () => boolean): Promise<number> {
+async function callServer(
+  call: (port: number) => Promise<boolean>,
+  goOn: () => boolean,
+  timeoutMs: number,
+): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     // Somebody else on this machine may connect, and say nothing.
-    socket.setTimeout(CALL_TIMEOUT_MS, () => socket.destroy());
+    socket.setTimeout(timeoutMs, () => socket.destroy());
     socket.once('data', () => socket.end(ANSWER));
   });
   // Without a free descriptor, calls stay unanswered until their time is up.
@@ -85,9 +92,14 @@ async function callServer(call: (port: number) => Promise<boolean>, goOn: () => 
  * Calls the model as for a real request: V8 drops optimized code when it meets objects of another
  * shape.
  */
-async function isAnswered(upstream: Dispatcher, port: number, request: CompletionRequest): Promise<boolean> {
+async function isAnswered(
+  upstream: Dispatcher,
+  port: number,
+  request: CompletionRequest,
+  timeoutMs: number,
+): Promise<boolean> {
   const body = buildUpstreamBody(request, { model: request.model, includeUsage: true }, []);
-  const call = new WholeCall(IDENTITY, { timeoutMs: CALL_TIMEOUT_MS, maxBytes: 2 * BODY.length }, '');
+  const call = new WholeCall(IDENTITY, { timeoutMs, maxBytes: 2 * BODY.length }, '');
   const baseUrl = `http://${HOST}:${port}/v1`;
   send(upstream, baseUrl, { body, key: '', requestId: 'warm-up', streamed: request.stream }, call);
   return (await call.outcome).kind === 'whole';
