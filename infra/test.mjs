@@ -50,6 +50,8 @@ const STATIC_CHECKS = [
   },
 ];
 const JEST_OPTIONS = '--experimental-vm-modules --disable-warning=ExperimentalWarning';
+/** Jest passes these on to its workers, which then spend less time in garbage collection. */
+const NURSERY_OPTIONS = ['--min-semi-space-size=16', '--max-semi-space-size=32'];
 
 const terminal = createTerminal(process.stdout);
 
@@ -83,7 +85,7 @@ async function runJest(args) {
   terminal.print();
   const { code } = await run(
     process.execPath,
-    [bin('jest/bin/jest.js'), '--json', `--outputFile=${jestResults}`, ...args],
+    [...NURSERY_OPTIONS, bin('jest/bin/jest.js'), '--json', `--outputFile=${jestResults}`, ...args],
     {
       cwd: root,
       inherit: true,
