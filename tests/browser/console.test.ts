@@ -32,7 +32,7 @@ describe('an owner', () => {
       await page.getByRole('button', { name: 'Create key' }).press('Enter');
       await page.keyboard.type('Journey');
       await page.keyboard.press('Enter');
-      await page.getByText('it is shown this once').waitFor();
+      await page.getByText('it is shown only once').waitFor();
       const key = await page.getByLabel('API key').inputValue();
       for (const tab of ['curl', 'Python', 'JavaScript']) {
         await page.getByRole('tab', { name: tab }).click();

@@ -84,7 +84,7 @@ export function describeDetail(site: Site): void {
         await button.waitFor();
         await form.getByLabel('Servers', { exact: true }).fill(`${standin.url}/v1`);
         await form.getByLabel('Context length').fill('900');
-        await form.getByLabel('Key for the servers').fill('sk-upstream');
+        await form.getByLabel('Upstream key').fill('sk-upstream');
         await form.getByRole('button', { name: 'Save', exact: true }).click();
         await page.getByText(/^The model is changed\. Reached .* It serves near/).waitFor();
         await page.getByText('context 900 tokens').waitFor();

@@ -51,7 +51,7 @@ export function describeFirstModel(site: Site): void {
       await page.getByRole('button', { name: 'Create key' }).click();
       await page.getByRole('dialog').getByLabel('Name').fill(key);
       await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
-      await page.getByText('it is shown this once').waitFor();
+      await page.getByText('it is shown only once').waitFor();
       const newKey = await textOf(page.getByRole('tabpanel').locator('pre'));
       return { quickStart, tryIt, newKey };
     };
@@ -166,7 +166,7 @@ export function describeFirstModel(site: Site): void {
         await page.getByRole('option', { name: /Chosen models/ }).click();
         for (const name of ['alpha', 'zulu']) await dialog.getByText(name, { exact: true }).click();
         await dialog.getByRole('button', { name: 'Create key' }).click();
-        await page.getByText('it is shown this once').waitFor();
+        await page.getByText('it is shown only once').waitFor();
         expect(await textOf(page.getByRole('tabpanel').locator('pre'))).toContain('"model": "zulu"');
       },
       TEST_TIMEOUT_MS,

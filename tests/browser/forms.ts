@@ -117,20 +117,20 @@ export function describeForms(site: Site): void {
         await form.getByLabel('Name', { exact: true }).fill('no spaces');
         await form.getByLabel('Servers', { exact: true }).fill('not a url');
         await form.getByLabel('Context length').fill('0');
-        await form.getByLabel('Key for the servers').fill('with spaces');
+        await form.getByLabel('Upstream key').fill('with spaces');
         await form.getByRole('button', { name: 'Publish model' }).click();
         await expectRefused(form, {
           Name: /1 to 128 characters/,
           Servers: /http:\/\/ or https:\/\//,
           'Context length': /from 1 to/,
-          'Key for the servers': /without spaces/,
+          'Upstream key': /without spaces/,
         });
         expect(await focusIn(form)).toBe('Servers');
         await expectAccessible(page);
         await form.getByLabel('Name', { exact: true }).fill('mended');
         await form.getByLabel('Servers', { exact: true }).fill('http://127.0.0.1:9/v1');
         await form.getByLabel('Context length').fill('100');
-        await form.getByLabel('Key for the servers').fill('');
+        await form.getByLabel('Upstream key').fill('');
         await form.getByRole('button', { name: 'Publish model' }).click();
         await form.getByText('Its server does not answer').waitFor();
         await expectAccessible(page);

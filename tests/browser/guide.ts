@@ -43,10 +43,10 @@ export function describeGuide(site: Site): void {
         await page.getByRole('option', { name: 'other-model' }).click();
         expect(await filledIn()).toEqual(['other-model', '1000']);
         await dialog.getByLabel('Name', { exact: true }).fill('first-model');
-        await dialog.getByLabel('Name at the servers').fill('no-such-model');
+        await dialog.getByLabel('Upstream model').fill('no-such-model');
         await dialog.getByRole('button', { name: 'Publish model' }).click();
         await dialog.getByText("The server does not serve 'no-such-model'").waitFor();
-        await dialog.getByLabel('Name at the servers').fill('');
+        await dialog.getByLabel('Upstream model').fill('');
         await dialog.getByRole('button', { name: 'Publish model' }).click();
         await page.getByText('“first-model” is published. Reached a server. It serves').waitFor();
         await isDone('Publish a model');

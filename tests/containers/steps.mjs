@@ -162,7 +162,7 @@ export const upgrade = (checkout) => async (/** @type {Installation} */ here, /*
   assert.deepEqual(
     Object.keys(before).filter((service) => before[service] === after[service]),
     [],
-    'services still run the image of the release before',
+    'services still run the image of the previous release',
   );
   return `all services replaced; ${summary}`;
 };

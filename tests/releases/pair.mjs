@@ -19,7 +19,7 @@ const SERVICES = /** @type {const} */ (['limiter', 'metering', 'gateway', 'runne
  *   `ready`: of its gateway
  */
 
-/** The services of the release before and those of this checkout, on the same stores. */
+/** The previous release's services and those of this checkout, on the same stores. */
 export class Pair {
   /** @type {{ stop(): Promise<void> }[]} */
   #stores = [];
@@ -39,7 +39,7 @@ export class Pair {
    * @param {{
    *   directory: string, checkout: string, models: readonly string[], signal: AbortSignal
    * }} options
-   *   `checkout` is that of the release before. Nothing is started after `signal`.
+   *   `checkout` is that of the previous release. Nothing is started after `signal`.
    */
   constructor({ directory, checkout, models, signal }) {
     this.processes = new Processes(directory, signal);
@@ -73,12 +73,12 @@ export class Pair {
     await this.processes.start('standin', ['packages/standin/dist/main.js', ...args], { cwd: ROOT, ready });
   }
 
-  /** Installs and builds the release before, as its `npm start` does. */
+  /** Installs and builds the previous release, as its `npm start` does. */
   buildBefore() {
     return this.processes.run('build', ['infra/ctl.mjs', '--help'], this.checkout);
   }
 
-  /** `npm start` of the release before, until all is ready. */
+  /** `npm start` of the previous release, until all is ready. */
   async startBefore() {
     const [gateway = '', site = ''] = this.#ports;
     const ports = ['--gateway-port', gateway, '--console-port', site];

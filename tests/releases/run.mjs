@@ -12,7 +12,7 @@ import * as steps from './steps.mjs';
 
 const ROOT = join(import.meta.dirname, '../..');
 const USAGE = `npm run releases -- --from COMMIT [--builds FOLDER]
-  --from COMMIT   the release before
+  --from COMMIT   the previous release
   --builds FOLDER keeps its build there, for the next time`;
 const MODE_PASSABLE = 0o711;
 

@@ -1,5 +1,5 @@
 // @ts-check
-// What the trials of whole releases share: the release before, and a table of what was seen.
+// What the trials of whole releases share: the previous release, and a table of what was seen.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './command.mjs';

@@ -56,7 +56,7 @@ export const schema = z.object({
   TRUSTED_PROXIES: trustedProxies,
   SESSION_IDLE_TIMEOUT_MS: wholeNumber(MIN_IDLE_MS, WEEK_MS)
     .default(8 * HOUR_MS)
-    .describe('A session that nobody uses for so long ends. It never lasts longer than 7 days'),
+    .describe('A session that nobody uses for this long ends. It never lasts longer than 7 days'),
   OIDC_ISSUER: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
     .optional()

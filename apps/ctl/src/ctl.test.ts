@@ -547,7 +547,7 @@ describe('an installation from the beginning', () => {
       /\nreading \(ti_\w+…\) +Active +All models +60\/min · 4 at once +Never +Never +key_\w+\n/,
     );
     expect(usage.out).toContain('3 of 5,000 requests');
-    expect(created.out).toMatch(/\nti_[0-9A-Za-z]{54}\n\nKeep it now: it is shown this once\.\n$/);
+    expect(created.out).toMatch(/\nti_[0-9A-Za-z]{54}\n\nSave it now\. It is shown only once\.\n$/);
   });
 });
 
@@ -572,7 +572,7 @@ describe('accounts', () => {
     const made = await json('member', 'set-password', ...who);
     expect(made).toEqual({ ...account, password: expect.stringMatching(/^\w{20}$/) });
     expect((await ctl(['member', 'set-password', ...who])).out).toMatch(
-      /^bob@example\.com has a new password.*\n\nPassword: \w{20}\nIt is shown this once\.\n$/,
+      /^bob@example\.com has a new password.*\n\nPassword: \w{20}\nIt is shown only once\.\n$/,
     );
     expect(await refused('member', 'set-password', '--email', 'nobody@example.com')).toContain(
       'nobody@example.com',

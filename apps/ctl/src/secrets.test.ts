@@ -104,7 +104,7 @@ describe('a generated password', () => {
     const set = ['member', 'set-password', '--email', email];
     expect(await ctl(set, env)).toEqual({
       status: 1,
-      out: expect.stringMatching(/^Password: \w{20}\nIt is shown this once\.\n$/),
+      out: expect.stringMatching(/^Password: \w{20}\nIt is shown only once\.\n$/),
       err: expect.stringContaining(`The change is saved. ${email} had a key of Try it.`),
     });
     const json = await ctl([...set, '--json'], env);

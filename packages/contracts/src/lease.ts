@@ -1,11 +1,11 @@
 /**
- * When a limiter has had no heartbeat of a gateway instance for so long, by Redis' clock, it may
+ * When a limiter has had no heartbeat of a gateway instance for this long, by Redis' clock, it may
  * fence the instance and give its slots away.
  */
 export const LEASE_MS = 8_000;
 
 /**
- * When no limiter has answered a gateway instance for so long, the instance ends by itself. That
+ * When no limiter has answered a gateway instance for this long, the instance ends by itself. That
  * leaves its requests half a second to reach their ends at the model. After an outage of Redis,
  * limiters wait at least this long before they fence anyone.
  */

@@ -74,7 +74,7 @@ export interface Inspection {
   }[];
 }
 
-/** A workload of Kubernetes, and the Service whose endpoints answer for it. */
+/** A Kubernetes workload, and the Service whose endpoints answer for it. */
 export type ServedWorkload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name' | 'service'>;
 
 export interface WorkloadCheck {

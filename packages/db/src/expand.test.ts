@@ -7,16 +7,16 @@ import { MIGRATIONS } from './migrate.ts';
 const BEFORE_THE_RULE = '20261122000008_grants';
 
 /**
- * Migrations that take something away, with the reason why the release before does not miss it.
+ * Migrations that take something away, with the reason why the previous release does not miss it.
  */
 const ALLOWED: Readonly<Record<string, string>> = {
   '20261130000041_days_with_own_names':
     'replaces the function by which metering drops a partition, and the function drops fewer',
   '20261201000050_trail_of_operators':
-    'lets events be of no organization, and the release before reads only those of an organization',
+    'lets events be of no organization, and the previous release reads only those of an organization',
 };
 
-/** What the release before may not survive. */
+/** What the previous release may not survive. */
 const CONTRACTS: readonly [what: string, words: RegExp][] = [
   ['drops', /\bDROP\b(?! FUNCTION IF EXISTS pg_temp)/],
   ['renames', /\bRENAME\b/],
@@ -37,7 +37,7 @@ function contractions(sql: string): string[] {
   const needed = [...text.matchAll(COLUMN)].some(
     ([column]) => /\bNOT NULL\b/.test(column) && !/\b(DEFAULT|GENERATED|SERIAL|BIGSERIAL)\b/.test(column),
   );
-  return needed ? [...found, 'adds a column that the release before does not fill'] : found;
+  return needed ? [...found, 'adds a column that the previous release does not fill'] : found;
 }
 
 const migrations = readdirSync(MIGRATIONS, { withFileTypes: true })
@@ -47,7 +47,7 @@ const migrations = readdirSync(MIGRATIONS, { withFileTypes: true })
 
 describe('a migration', () => {
   it.each(migrations.filter((name) => name > BEFORE_THE_RULE))(
-    '%s only expands, so that the release before works beside it',
+    '%s only expands, so that the previous release works beside it',
     (name) => {
       const found = contractions(readFileSync(join(MIGRATIONS, name, 'migration.sql'), 'utf8'));
       if (name in ALLOWED) expect(found).not.toEqual([]);

@@ -80,7 +80,7 @@ const tlsFields = {
 /** What a service that calls others reads. `callerOf` checks it. */
 export const callerFields = {
   SERVICE_TOKEN: secret(serviceToken.optional()).describe(
-    'By this token limiter and runner know the service. Without it they refuse its calls, unless they ask for no tokens ([why and how](adr/0013-services-prove-who-they-are.md))',
+    'The token that identifies this service to limiter and runner. Without it they refuse its calls, unless they require no tokens ([why and how](adr/0013-services-prove-who-they-are.md))',
   ),
   ...tlsFields,
 };

@@ -93,7 +93,7 @@ function RecoveryStep({ codes, adding }: { codes: readonly string[]; adding: boo
   return (
     <Panel
       title="1. Keep your recovery codes"
-      lead={`Each signs you in once if you lose your phone or your passkey. They are shown this once${adding ? ', and the old ones no longer work' : ''}.`}
+      lead={`Each signs you in once if you lose your phone or your passkey. They are shown only once${adding ? ', and the old ones no longer work' : ''}.`}
     >
       <div className="px-5 pb-5">
         <RecoveryCodes codes={codes} />

@@ -93,7 +93,7 @@ function NewCodes({ email, onClose }: AskingProps) {
       <OnceDialog onClose={onClose} title="Your new recovery codes" close="I have kept them">
         <Modal.Body className="space-y-4">
           <p className="text-sm leading-6 text-muted">
-            Each signs you in once without your app or passkey. They are shown this once, and the old ones no
+            Each signs you in once without your app or passkey. They are shown only once, and the old ones no
             longer work.
           </p>
           <RecoveryCodes codes={codes} />

@@ -13,7 +13,7 @@ it('an event is told in the words of the screens, without internal names', () =>
       { name: 'mode', value: 'wakes on request' },
       { name: 'runs', value: 'at URLs' },
       { name: 'context length', value: '8,192' },
-      { name: 'key for the servers', value: 'yes' },
+      { name: 'upstream key', value: 'yes' },
     ],
   });
   expect(event('model.change', { name: 'm', changed: ['sleepAfterS', 'urls'] }).settings).toEqual([

@@ -16,7 +16,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'model.start': 'Started model',
   'model.stop': 'Stopped model',
   'model.delete': 'Deleted model',
-  'model.reseal': 'Re-encrypted the key for the servers of',
+  'model.reseal': 'Re-encrypted the upstream key of',
   'pool.set': 'Changed the capacity of the pool',
   'member.add': 'Added member',
   'member.invite': 'Invited',
@@ -87,13 +87,13 @@ const NAMES: Readonly<Record<string, string>> = {
   contextTokens: 'context length',
   driver: 'runs',
   commandSha256: 'SHA-256 of the command',
-  upstreamKey: 'key for the servers',
+  upstreamKey: 'upstream key',
   urls: 'servers',
   origins: 'at',
-  upstreamModel: 'name at the servers',
+  upstreamModel: 'upstream model',
   healthPath: 'path to probe',
   sleepAfterS: 'idle time',
-  startTimeoutS: 'time to start',
+  startTimeoutS: 'start timeout',
 };
 const VALUES: Readonly<Record<string, string>> = {
   always_on: 'always on',
@@ -105,7 +105,7 @@ const VALUES: Readonly<Record<string, string>> = {
 /** The settings with such a value. */
 const CHOICES: ReadonlySet<string> = new Set(['mode', 'driver']);
 
-/** `requestsPerMinute` becomes `requests per minute`. */
+/** `requestsAtOnce` becomes `requests at once`. */
 const wordsOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** A day or an instant, as Tidegate records them. */

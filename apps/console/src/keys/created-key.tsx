@@ -18,7 +18,7 @@ interface CreatedKeyDialogProps {
   readonly onClose: () => void;
 }
 
-/** Shows a new key's value, this once. */
+/** Shows a new key's value, only once. */
 export function CreatedKeyDialog({ org, created, models, apiUrl, onClose }: CreatedKeyDialogProps) {
   const { all, models: chosen } = created.mayCall;
   const callable = all ? models : models.filter(({ name }) => chosen.includes(name));
@@ -32,7 +32,7 @@ export function CreatedKeyDialog({ org, created, models, apiUrl, onClose }: Crea
     >
       <Modal.Body className="space-y-5">
         <Note kind="warning">
-          Copy the key now: it is shown this once and kept nowhere. A lost key is revoked and replaced.
+          Copy the key now: it is shown only once and kept nowhere. A lost key is revoked and replaced.
         </Note>
         <div>
           <Label htmlFor="new-key">API key</Label>

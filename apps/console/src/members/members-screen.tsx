@@ -27,7 +27,7 @@ export function MembersScreen(props: MembersScreenProps) {
     <>
       <PageHeader
         title="Members"
-        lead="Owners manage keys, models, members and the plan. Members see everything and can try models. Viewers see everything."
+        lead="Owners manage keys, models, members and the plan. Members can open every screen and try models. Viewers can only look."
         actions={
           mayChange ? (
             <Button onPress={() => setInviting(true)}>

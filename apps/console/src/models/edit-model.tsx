@@ -61,7 +61,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
               autoFocus
               defaultValue={settings.urls.join('\n')}
               area={{ rows: Math.min(6, settings.urls.length + 1), className: 'font-mono text-xs' }}
-              hint="Base URLs of servers that serve this model, one a line."
+              hint="Base URLs of servers that serve this model, one per line."
             />
           ) : null}
           <Field
@@ -74,14 +74,14 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
           />
           <Timing model={model} settings={settings} />
           <Field
-            label="Name at the servers"
+            label="Upstream model"
             name="upstreamModel"
             defaultValue={settings.upstreamModel ?? ''}
             hint="If the servers use a different name."
           />
           <div>
             <Field
-              label="Key for the servers"
+              label="Upstream key"
               name="upstreamKey"
               type="password"
               autoComplete="off"
@@ -89,7 +89,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
               hint={
                 settings.hasUpstreamKey
                   ? 'There is one. Leave this empty to keep it.'
-                  : 'If they ask for one. Kept encrypted and never shown.'
+                  : 'If the servers ask for one. Kept encrypted and never shown.'
               }
             />
             {settings.hasUpstreamKey ? (

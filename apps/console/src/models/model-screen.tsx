@@ -209,9 +209,9 @@ function Settings({
       <Facts
         facts={[
           { name: urls?.length === 1 ? 'Server' : urls ? 'Servers' : 'Runs as', value: where },
-          { name: 'Name at the servers', value: upstreamModel ?? model.name },
+          { name: 'Upstream model', value: upstreamModel ?? model.name },
           {
-            name: 'Key for the servers',
+            name: 'Upstream key',
             value: hasUpstreamKey ? 'Kept encrypted, never shown' : 'None',
           },
           ...(healthPath === null ? [] : [{ name: 'Path to probe', value: <code>{healthPath}</code> }]),

@@ -83,16 +83,16 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
             value={typed.urls}
             onChange={(urls) => set({ urls })}
             area={{ rows: 2, placeholder: 'http://10.0.0.5:8000/v1', className: 'font-mono text-xs' }}
-            hint="Base URLs of servers that speak chat completions and serve this model, one a line."
+            hint="Base URLs of servers that speak chat completions and serve this model, one per line."
           />
           <Field
-            label="Key for the servers"
+            label="Upstream key"
             name="upstreamKey"
             type="password"
             autoComplete="off"
             value={typed.upstreamKey}
             onChange={(upstreamKey) => set({ upstreamKey })}
-            hint="If they ask for one. Kept encrypted and never shown."
+            hint="If the servers ask for one. Kept encrypted and never shown."
           />
           <div>
             <Button variant="secondary" size="sm" onPress={test} isPending={testing.pending}>
@@ -139,7 +139,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
             />
           </div>
           <Field
-            label="Name at the servers"
+            label="Upstream model"
             name="upstreamModel"
             value={typed.upstreamModel}
             onChange={(upstreamModel) => set({ upstreamModel })}

@@ -40,7 +40,7 @@ const createdText = (key: CreatedKey, { mayCallText, limitsText }: Texts): strin
     '',
     key.key,
     '',
-    'Keep it now: it is shown this once.',
+    'Save it now. It is shown only once.',
   ].join('\n');
 
 interface CreateFlags {
@@ -54,7 +54,7 @@ interface CreateFlags {
 const createFlags = [
   { flags: '--name <name>', help: 'labels the key in lists and usage, 1 to 80 characters', required: true },
   { flags: '--models <a,b>', help: 'models it may call (default: all, later ones too)', parse: list },
-  { flags: '--rpm <n>', help: 'requests per minute, 1 to 6,000 (default 60)', parse: toWhole },
+  { flags: '--rpm <n>', help: 'requests a minute, 1 to 6,000 (default 60)', parse: toWhole },
   { flags: '--at-once <n>', help: 'requests at once, 1 to 256 (default 4)', parse: toWhole },
   { flags: '--expires-on <YYYY-MM-DD>', help: 'last day (UTC) on which it works (default: never expires)' },
 ];

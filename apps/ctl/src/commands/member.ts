@@ -12,7 +12,7 @@ const columns: Column<MemberView>[] = [
 ];
 const one = (member: MemberView): string => table([member], columns);
 const passwordText = ({ password }: { readonly password?: string }): string | undefined =>
-  password === undefined ? undefined : `Password: ${password}\nIt is shown this once.`;
+  password === undefined ? undefined : `Password: ${password}\nIt is shown only once.`;
 const withPassword = (text: string, account: { readonly password?: string }): string =>
   [text, passwordText(account)].filter((part) => part !== undefined).join('\n\n');
 const added = (member: AddedMember): string => withPassword(one(member), member);

@@ -270,7 +270,7 @@ describe('doctor', () => {
     await doctor(0);
   });
 
-  describe('where metering of the release before wrote a request without its hour', () => {
+  describe('where metering of the previous release wrote a request without its hour', () => {
     const rollups = async () => {
       const { findings } = JSON.parse((await ctl(['doctor', '--json'], env)).out) as DoctorReport;
       return findings.filter(({ check }) => ['hours', 'times'].includes(check));

@@ -48,6 +48,6 @@ export async function modelFinding(db: Db): Promise<Finding> {
   return warn(
     'models',
     `failed: ${some(failed.map(({ org, name, conditionReason }) => `${org.slug}: ${name} (${why(conditionReason)})`))}`,
-    'See `ctl model show`, and docs/models.md for what the reasons mean.',
+    'See `ctl model show` for the whole reason. docs/models.md explains probes and failures.',
   );
 }

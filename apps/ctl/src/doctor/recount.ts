@@ -6,7 +6,7 @@ export const RECOUNT =
 /** As long as a request, and the time to metering's next count, may take, and some to spare. */
 const RECENT_MINUTES = 30;
 
-export const SETTLES = `requests of the last ${RECENT_MINUTES} minutes, written by metering of the release before. Metering of this release counts them within 10 minutes`;
+export const SETTLES = `requests of the last ${RECENT_MINUTES} minutes, written by metering of the previous release. Metering of this release counts them within 10 minutes`;
 
 /**
  * An SQL condition: whether metering is about to count the hours of `apart.org_id` on `apart.day`

@@ -1,6 +1,6 @@
 -- An open record has key_id, model_id, context_tokens, admitted_us, reserved_us, month and
 -- streamed, all as text. Before the reservation, reserved_us is 0 and month is "-". Redis keeps the
--- values in this order, with blanks between them.
+-- values in this order, with spaces between them.
 
 -- Stands in place of a record, or of a large-body slot (withdrawn.lua).
 local WITHDRAWN = 'void'

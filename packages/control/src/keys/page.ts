@@ -62,7 +62,7 @@ export async function createPageKey(
     const endsMs = await endOfSession(deps, tx, userId, parsed.value.session);
     if (endsMs <= deps.now()) return refuse('conflict', 'Your session has ended. Sign in again.');
     const expiresAt = new Date(Math.min(deps.now() + LIFE_MS, endsMs));
-    // A limiter of the release before knows only days.
+    // A limiter of the previous release knows only days.
     const settings = { name: PAGE_KEY, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
     return insertKey(deps, tx, actor, orgId, settings, { userId, expiresAt });
   });

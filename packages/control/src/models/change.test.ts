@@ -56,7 +56,7 @@ describe('a published model', () => {
     expect(JSON.stringify(await db().auditEvent.findMany())).not.toMatch(/sk-(old|new)/);
   });
 
-  it('that runs a command takes another command, start time-out and idle time', async () => {
+  it('that runs a command takes another command, start timeout and idle time', async () => {
     const id = await publish(process_);
     value(await change({ command: 'serve2 $PORT', startTimeoutS: 60, sleepAfterS: 5 }));
     expect(await rowOf(id)).toMatchObject({
@@ -96,7 +96,7 @@ describe('a published model', () => {
   it.each([
     ['nothing', external, {}, undefined, /at least one setting/],
     ['a command to one at URLs', external, { command: 'x' }, 'command', /is at URLs/],
-    ['a start time-out to one at URLs', external, { startTimeoutS: 5 }, 'startTimeoutS', /no start time-out/],
+    ['a start timeout to one at URLs', external, { startTimeoutS: 5 }, 'startTimeoutS', /no start timeout/],
     [
       'an idle time to one that is always on',
       external,

@@ -86,7 +86,7 @@ function originsIn({ urls, command }: Changes): Partial<ReturnType<typeof origin
 const WHAT_IT_IS: Readonly<Record<string, string>> = {
   external: 'is at URLs',
   process: 'runs a command',
-  kubernetes: 'is a workload of Kubernetes',
+  kubernetes: 'is a Kubernetes workload',
 };
 
 function unfitFor(driver: string, mode: string, changes: Changes) {

@@ -19,7 +19,7 @@ const URLS_RULE = `Give 1 to ${MAX_REPLICAS} different addresses that start with
 const WORKLOAD_RULE =
   'Kubernetes must be namespace/deployment, namespace/deployment/NAME or namespace/statefulset/NAME.';
 const HEALTH_PATH_RULE = 'Health path must begin with / and have no spaces.';
-const UPSTREAM_KEY_RULE = 'The key for the servers must be 1 to 4,096 printable characters without spaces.';
+const UPSTREAM_KEY_RULE = 'The upstream key must be 1 to 4,096 printable characters without spaces.';
 const SERVICE_RULE = 'Service must be the name of a Service, or name:port with a port of its endpoints.';
 const K8S_NAME = '[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?';
 const WORKLOAD = new RegExp(`^(${K8S_NAME})/(?:(${WORKLOAD_KINDS.join('|')})/)?(${K8S_NAME})$`);
@@ -40,8 +40,8 @@ const settings = {
   service: z.string({ error: SERVICE_RULE }).regex(SERVICE, { error: SERVICE_RULE }).transform(serviceOf),
   replicas: wholeBetween('Replicas', 1, MAX_REPLICAS),
   healthPath: z.string({ error: HEALTH_PATH_RULE }).regex(/^\/[!-~]{0,255}$/, { error: HEALTH_PATH_RULE }),
-  startTimeoutS: wholeBetween('Time to start', 1, MAX_START_TIMEOUT_S),
-  upstreamModel: text('Name at the servers', 256),
+  startTimeoutS: wholeBetween('Start timeout', 1, MAX_START_TIMEOUT_S),
+  upstreamModel: text('Upstream model', 256),
   upstreamKey: z.string({ error: UPSTREAM_KEY_RULE }).regex(/^[!-~]{1,4096}$/, { error: UPSTREAM_KEY_RULE }),
   sleepAfterS: wholeBetween('Idle time', 1, MAX_SLEEP_AFTER_S),
   pool: poolField('Pool'),
@@ -111,7 +111,7 @@ export const listInput = z.object({
 export type ListModelsInput = z.input<typeof listInput>;
 
 /**
- * The input must have one of URLs, a command and a workload of Kubernetes. A model at URLs cannot
+ * The input must have one of URLs, a command and a Kubernetes workload. A model at URLs cannot
  * be woken.
  */
 export function driverOf(input: PublishSettings): Result<StoredDriver> {
@@ -120,7 +120,7 @@ export function driverOf(input: PublishSettings): Result<StoredDriver> {
   if (ways.length !== 1) {
     return refuse(
       'invalid_input',
-      'Give one of these: URLs (a model run by someone else), a command (run here), or a workload of Kubernetes.',
+      'Give one of these: URLs (a model run by someone else), a command (run here), or a Kubernetes workload.',
       'urls',
     );
   }
@@ -152,9 +152,9 @@ export function driverOf(input: PublishSettings): Result<StoredDriver> {
 }
 
 const ANYWAY_FOR_WORKLOADS =
-  'Anyway is only for a workload of Kubernetes: nothing else is refused because of a check.';
-export const ONLY_FOR_WORKLOADS = 'Service and replicas are only for a workload of Kubernetes.';
-export const NO_START_TIMEOUT = 'A model at URLs has no start time-out: someone else starts it.';
+  'Anyway is only for a Kubernetes workload: nothing else is refused because of a check.';
+export const ONLY_FOR_WORKLOADS = 'Service and replicas are only for a Kubernetes workload.';
+export const NO_START_TIMEOUT = 'A model at URLs has no start timeout: someone else starts it.';
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 

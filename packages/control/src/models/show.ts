@@ -32,7 +32,7 @@ export interface ModelSettings {
   /** Null: the model runs a command, or a workload on Kubernetes. */
   readonly urls: readonly string[] | null;
   readonly upstreamModel: string | null;
-  /** Whether there is a key for the servers. Nobody sees it. */
+  /** Whether there is an upstream key. Nobody sees it. */
   readonly hasUpstreamKey: boolean;
   readonly healthPath: string | null;
   /** Null: the default, or the model is at URLs. */
@@ -42,7 +42,7 @@ export interface ModelSettings {
 /** What runs. A command may hold secrets, so only operators see it. */
 export interface ModelRun {
   readonly command: string | null;
-  /** `namespace/kind/name` of a workload of Kubernetes. */
+  /** `namespace/kind/name` of a Kubernetes workload. */
   readonly workload: string | null;
   /** Its Service, with the port if one was given. */
   readonly service: string | null;

@@ -24,7 +24,7 @@ const publish = (more: object = {}, actor = OPERATOR) =>
   fixture.control.publishModel(actor, { org, ...workload, ...more } as never);
 const settingsOf = async (id: string) => (await db().model.findUniqueOrThrow({ where: { id } })).settings;
 
-describe('a workload of Kubernetes', () => {
+describe('a Kubernetes workload', () => {
   it.each([
     [{}, { kind: 'deployment', service: 'qwen' }],
     [
@@ -133,7 +133,7 @@ describe('a workload of Kubernetes', () => {
       replicas: 3,
       startTimeoutS: 60,
     });
-    expect(refusal(await change({ urls: ['http://x'] })).message).toContain('is a workload of Kubernetes');
+    expect(refusal(await change({ urls: ['http://x'] })).message).toContain('is a Kubernetes workload');
     expect(refusal(await change({ kubernetes: 'gpu/other' })).code).toBe('invalid_input');
   });
 });

@@ -5,7 +5,7 @@ import { refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 
 /**
- * Why a workload of Kubernetes cannot be published by this actor. Null: it can, or it is none.
+ * Why a Kubernetes workload cannot be published by this actor. Null: it can, or it is none.
  *
  * @param anyway whether a problem that may pass is to be ignored, or one with the check itself
  */
@@ -19,7 +19,7 @@ export async function unfitWorkload(
   if (runs.driver !== 'kubernetes') return null;
   // It is scaled with the runner's rights. An organization's owner has none in the cluster.
   if (actor.kind !== 'operator') {
-    const message = 'Only an operator of the installation may publish a workload of Kubernetes.';
+    const message = 'Only an operator of the installation may publish a Kubernetes workload.';
     return refuse('forbidden', message, 'kubernetes');
   }
   try {

@@ -37,13 +37,13 @@ interface Full {
   readonly slug: string;
   /** Ids and names that only rows of this organization have. */
   readonly traces: readonly string[];
-  /** Of its published models. One is a workload of Kubernetes. */
+  /** Of its published models. One is a Kubernetes workload. */
   readonly modelIds: readonly [external: string, workload: string];
   /** Of a deleted model, whose workload no runner has scaled down. */
   readonly leftId: string;
 }
 
-/** Publishes a workload of Kubernetes. Resolves to the model's id. */
+/** Publishes a Kubernetes workload. Resolves to the model's id. */
 async function workload(org: string, name: string): Promise<string> {
   const { urls: _, ...settings } = { ...external, kubernetes: `${org}/${name}` };
   return value(await fixture.control.publishModel(OPERATOR, { org, name, ...settings })).id;

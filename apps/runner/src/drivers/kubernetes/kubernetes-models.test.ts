@@ -45,7 +45,7 @@ const kubernetes = () => ({
 const publish = (more: object = {}): Promise<string> =>
   harness.publish({ driver: 'kubernetes', settings: WORKLOAD, sleepAfterS: 600, ...more });
 
-describe('a workload of Kubernetes that wakes on request', () => {
+describe('a Kubernetes workload that wakes on request', () => {
   it('is scaled up by its first request and down when it is idle', async () => {
     const modelId = await publish({ sleepAfterS: 1 });
     const runner = await harness.start({ kubernetes: kubernetes() });
