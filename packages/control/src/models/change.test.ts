@@ -105,6 +105,8 @@ describe('a published model', () => {
       /wakes on request/,
     ],
     ['URLs to one that runs a command', process_, { urls: ['http://a'] }, 'urls', /runs a command/],
+    ['a health path that names a host', external, { healthPath: '//a/up' }, 'healthPath', /one \//],
+    ['one that browsers read so', external, { healthPath: '/\\a/up' }, 'healthPath', /one \//],
     ['a context out of range', external, { contextTokens: 0 }, 'contextTokens', /Context/],
     ['another name', external, { name: 'n', contextTokens: 1 }, 'name', /no published model/],
   ])('refuses %s, and stays as it is', async (_what, model, changes, field, message) => {

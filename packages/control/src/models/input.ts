@@ -18,7 +18,7 @@ const NAME_RULE =
 const URLS_RULE = `Give 1 to ${MAX_REPLICAS} different addresses that start with http:// or https://, without a user, a query or a fragment.`;
 const WORKLOAD_RULE =
   'Kubernetes must be namespace/deployment, namespace/deployment/NAME or namespace/statefulset/NAME.';
-const HEALTH_PATH_RULE = 'Health path must begin with / and have no spaces.';
+const HEALTH_PATH_RULE = 'Health path must begin with one / and have no spaces.';
 const UPSTREAM_KEY_RULE = 'The upstream key must be 1 to 4,096 printable characters without spaces.';
 const SERVICE_RULE = 'Service must be the name of a Service, or name:port with a port of its endpoints.';
 const K8S_NAME = '[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?';
@@ -39,7 +39,9 @@ const settings = {
   command: text('Command', 8_192),
   service: z.string({ error: SERVICE_RULE }).regex(SERVICE, { error: SERVICE_RULE }).transform(serviceOf),
   replicas: wholeBetween('Replicas', 1, MAX_REPLICAS),
-  healthPath: z.string({ error: HEALTH_PATH_RULE }).regex(/^\/[!-~]{0,255}$/, { error: HEALTH_PATH_RULE }),
+  healthPath: z
+    .string({ error: HEALTH_PATH_RULE })
+    .regex(/^\/(?![/\\])[!-~]{0,255}$/, { error: HEALTH_PATH_RULE }),
   startTimeoutS: wholeBetween('Start timeout', 1, MAX_START_TIMEOUT_S),
   upstreamModel: text('Upstream model', 256),
   upstreamKey: z.string({ error: UPSTREAM_KEY_RULE }).regex(/^[!-~]{1,4096}$/, { error: UPSTREAM_KEY_RULE }),

@@ -88,4 +88,18 @@ describe('a check of a server', () => {
       described: undefined,
     });
   });
+
+  it.each(['/', '\\'])('sends the key to no host that its health path names after /%s', async (separator) => {
+    const asked: string[] = [];
+    const other = await startUpstream(({ path }, reply) => {
+      asked.push(path);
+      return reply.json({});
+    });
+    try {
+      await check({ healthPath: `/${separator}${new URL(other.url).host}/up` });
+      expect(asked).toEqual([]);
+    } finally {
+      await other.close();
+    }
+  });
 });
