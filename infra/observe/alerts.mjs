@@ -9,6 +9,12 @@
 const COMPLETIONS = 'tidegate_gateway_requests_total{route="chat_completions"';
 /** Not ours to repair: the client left, or an owner's model sleeps, starts or is stopped. */
 const EXPECTED = 'code!~"client_closed|model_starting|model_unavailable|org_deleted"';
+/**
+ * Models that failed and have not run since. One that starts again and again is starting in
+ * between, for as long as a start takes.
+ */
+const FAILED =
+  'max by (org, model) (max_over_time(tidegate_runner_model_condition{condition="failed"}[15m])) == 1 unless max by (org, model) (tidegate_runner_model_condition{condition=~"running|asleep|stopped"}) == 1';
 const SERVICES = ['gateway', 'limiter', 'metering', 'runner', 'console'];
 
 /** @type {readonly Alert[]} */
@@ -38,7 +44,7 @@ export const ALERTS = [
   },
   {
     name: 'TidegateInternalErrors',
-    expr: 'sum by (instance) (rate(tidegate_gateway_requests_total{code="internal_error"}[5m])) > 0',
+    expr: 'sum by (instance) (rate(tidegate_gateway_requests_total{code="internal_error"}[1m])) > 0',
     for: '3m',
     severity: 'page',
     summary: '{{ $labels.instance }} answers 500.',
@@ -98,10 +104,17 @@ export const ALERTS = [
   },
   {
     name: 'TidegateModelFailed',
-    expr: 'max by (org, model) (tidegate_runner_model_condition{condition="failed"}) == 1',
+    expr: FAILED,
     for: '5m',
     severity: 'ticket',
     summary: '{{ $labels.model }} has failed.',
+  },
+  {
+    name: 'TidegateFailedModelAsked',
+    expr: `(${FAILED}) and on (org, model) sum by (org, model) (rate(tidegate_gateway_completions_total[5m])) > 0`,
+    for: '2m',
+    severity: 'page',
+    summary: '{{ $labels.model }} has failed, and is asked for.',
   },
   {
     name: 'TidegateModelBreaksOff',
@@ -112,7 +125,7 @@ export const ALERTS = [
   },
   {
     name: 'TidegateNoActiveRunner',
-    expr: 'max by (pool) (tidegate_runner_active) < 1',
+    expr: 'max by (pool) (tidegate_runner_active) < 1 or max by (pool) (max_over_time(tidegate_runner_active[1h])) unless max by (pool) (tidegate_runner_active) >= 1',
     for: '30s',
     severity: 'page',
     summary:
