@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { emptyPostgres, type TestPostgres } from '@tidegate/testing';
+import { emptyPostgres, eventually, type TestPostgres } from '@tidegate/testing';
 import pg from 'pg';
 import { migrate } from './migrate.ts';
 
@@ -104,6 +104,24 @@ describe('migrate', () => {
     await migrate(server.url);
     await client.query('UPDATE _prisma_migrations SET finished_at = NULL');
     await expect(migrate(server.url)).rejects.toThrow(`${INIT} failed earlier`);
+  });
+
+  it('waits for a table that is in use, and keeps nobody waiting behind it', async () => {
+    await addMigration('20270101000000_note', 'CREATE TABLE note ()');
+    await migrate(server.url, directory);
+    await addMigration('20270102000000_change', 'ALTER TABLE note ADD COLUMN n int');
+    const dump = new pg.Client({ connectionString: server.url });
+    await dump.connect();
+    try {
+      await dump.query('BEGIN; SELECT FROM note');
+      const migrated = migrate(server.url, directory);
+      await eventually(async () => (await query('SELECT FROM pg_locks WHERE NOT granted')).length === 1);
+      await client.query("SET lock_timeout = '20s'; SELECT FROM note");
+      await dump.query('COMMIT');
+      expect(await migrated).toEqual(['20270102000000_change']);
+    } finally {
+      await dump.end();
+    }
   });
 
   it('says so when its connection breaks in the middle', async () => {

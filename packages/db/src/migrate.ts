@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { connect } from './connect.ts';
@@ -10,7 +11,17 @@ import { connect } from './connect.ts';
  * other.
  */
 export const MIGRATION_LOCK = 72707369;
-const LOCK_TIMEOUT_MS = 60_000;
+/** How long another migrator may take. */
+const OTHERS_TIMEOUT_MS = 60_000;
+/**
+ * How long a change waits for a table that is in use. Whoever comes after it waits behind it, even
+ * a reader. So it gives up soon and tries again, until a dump or a long transaction is over.
+ */
+const TABLE_TIMEOUT_MS = 2_000;
+const TRY_AGAIN_MS = 3_000;
+const PATIENCE_MS = 10 * 60_000;
+/** Postgres' code for a lock that was not had in time. */
+const LOCK_NOT_AVAILABLE = '55P03';
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** This release's, in Prisma's layout. */
@@ -47,7 +58,8 @@ export class MigrationError extends Error {
 /**
  * Applies the migrations that the database does not have yet, in order, each in its own
  * transaction. Records them as Prisma does, so that `prisma migrate deploy` can take over at any
- * time. Concurrent callers wait for each other.
+ * time. Concurrent callers wait for each other. A table that is in use is waited for, for some
+ * minutes.
  *
  * @param directory migrations in Prisma's layout; default: this package's
  * @param connectTimeoutMs how long connecting may take
@@ -65,11 +77,13 @@ export async function migrate(
     throw new MigrationError(`no connection to Postgres: ${cause.message}`, { cause });
   });
   try {
-    await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    await client.query(`SET lock_timeout = ${OTHERS_TIMEOUT_MS}`);
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await client.query(`SET lock_timeout = ${TABLE_TIMEOUT_MS}`);
     await client.query(RECORDS);
     const pending = findPending(migrations, await readRecords(client));
-    for (const migration of pending) await apply(client, migration);
+    const deadlineMs = performance.now() + PATIENCE_MS;
+    for (const migration of pending) await applyOnceFree(client, migration, deadlineMs);
     return pending.map(({ name }) => name);
   } finally {
     await client.end();
@@ -107,6 +121,19 @@ function findPending(migrations: readonly Migration[], records: readonly Migrati
       throw new MigrationError(`migration ${name} was changed after it was applied to this database`);
     return recorded === undefined;
   });
+}
+
+/** Applies a migration once no other transaction holds what it changes. */
+async function applyOnceFree(client: pg.Client, migration: Migration, deadlineMs: number): Promise<void> {
+  for (;;) {
+    try {
+      return await apply(client, migration);
+    } catch (error) {
+      const isTaken = ((error as MigrationError).cause as pg.DatabaseError).code === LOCK_NOT_AVAILABLE;
+      if (!isTaken || performance.now() > deadlineMs) throw error;
+    }
+    await setTimeout(TRY_AGAIN_MS);
+  }
 }
 
 async function apply(client: pg.Client, migration: Migration): Promise<void> {
