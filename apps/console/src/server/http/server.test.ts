@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { get } from 'node:http';
+import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -26,6 +26,7 @@ async function start(consoleUrl: string, queueLimits = QUEUE_LIMITS): Promise<st
     consoleUrl,
     trustedProxies: 0,
     queueLimits,
+    drainMs: 60_000,
     logger: createLogger({
       service: 'test',
       level: 'warn',
@@ -198,6 +199,23 @@ describe('the site', () => {
     expect(statuses).toEqual([503, 503, 503, 200, 200, 200, 200, 200]);
     expect(slow.most).toBe(3);
   });
+
+  it('closes with the last answer, although its connection would be kept open', async () => {
+    const url = await start('http://console.example');
+    const agent = new Agent({ keepAlive: true });
+    try {
+      const request = get(`${url}/slow`, { agent });
+      await eventually(() => slow.done.length === 1);
+      const closed = site?.close();
+      slow.done[0]?.();
+      const [answer] = await once(request, 'response');
+      expect(await text(answer)).toContain('"host"');
+      await closed;
+    } finally {
+      site = undefined;
+      agent.destroy();
+    }
+  }, 30_000);
 
   it('answers 500 without a reason when a screen fails', async () => {
     const response = await fetch(`${await start('http://console.example')}/fails`);

@@ -17,6 +17,8 @@ import { securityHeaders } from './security.ts';
 
 const NONCE_BYTES = 18;
 const PLAIN = { 'content-type': 'text/plain; charset=utf-8' };
+/** Within what main.ts allows for the end of the service. */
+const DRAIN_MS = 8_000;
 const BUSY = { ...PLAIN, 'retry-after': '1' };
 
 export interface SiteOptions {
@@ -29,11 +31,13 @@ export interface SiteOptions {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly limits?: ClientLimits;
   readonly queueLimits?: QueueLimits;
+  /** How long answers may take to end once the site closes. */
+  readonly drainMs?: number;
 }
 
 export interface Site {
   readonly port: number;
-  /** Finishes the requests in progress. */
+  /** Finishes the requests in progress. Those that take too long are cut off. */
   close(): Promise<void>;
 }
 
@@ -41,7 +45,7 @@ export interface Site {
  * The console's HTTP server. Every request gets a nonce and every response the security headers.
  */
 export async function startSite(options: SiteOptions): Promise<Site> {
-  const { logger, handle, limits = CLIENT_LIMITS } = options;
+  const { logger, handle, limits = CLIENT_LIMITS, drainMs = DRAIN_MS } = options;
   const warnOfProxy = createProxyWarning(options.trustedProxies, logger);
   const queue = new RequestQueue(options.queueLimits ?? QUEUE_LIMITS);
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -53,7 +57,10 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     response.once('close', end);
     await handle(request, response);
   };
+  const answering = new Set<ServerResponse>();
   const server = createServer(serverOptionsOf(limits), (request, response) => {
+    answering.add(response);
+    response.once('close', () => answering.delete(response));
     warnOfProxy(request.rawHeaders);
     request.url = pathOf(request.url);
     secure(request, response, options);
@@ -72,7 +79,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
   limitConnections(server, limits);
   server.listen(options.port, options.host);
   await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+  return { port: (server.address() as AddressInfo).port, close: () => close(server, answering, drainMs) };
 }
 
 /**
@@ -138,9 +145,14 @@ function vouchForOrigin({ method = '', headers }: IncomingMessage): void {
   headers['x-forwarded-host'] = new URL(headers.origin).host;
 }
 
-async function close(server: Server): Promise<void> {
+/** A connection would stay open after its answer, as browsers ask for. */
+async function close(server: Server, answering: ReadonlySet<ServerResponse>, drainMs: number): Promise<void> {
   const closed = once(server, 'close');
   server.close();
   server.closeIdleConnections();
+  const closeIdle = () => setImmediate(() => server.closeIdleConnections());
+  for (const response of answering) response.once('close', closeIdle);
+  const cutOff = setTimeout(() => server.closeAllConnections(), drainMs);
   await closed;
+  clearTimeout(cutOff);
 }
