@@ -18,6 +18,7 @@ describe('the environment of models', () => {
     SERVICE_TOKENS: NEEDED.SERVICE_TOKENS,
     AWS_SECRET_ACCESS_KEY: 'of another program',
     HF_TOKEN: 'hf_1',
+    NVIDIA_API_KEY: 'nvapi-1',
     HTTPS_PROXY: 'http://user:password@proxy',
   };
   const needed = {
