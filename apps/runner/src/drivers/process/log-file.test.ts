@@ -24,6 +24,15 @@ describe("a model's log", () => {
     expect(lines.map(Number)).toEqual(Array.from({ length: lines.length }, (_, i) => 100 - lines.length + i));
   });
 
+  it('keeps the end of what was printed at once, however much that was', () => {
+    const log = openLog(dir, 'mdl_1');
+    writeSync(log, `${'x'.repeat(50_000)}${'y'.repeat(1_000)}`);
+    closeSync(log);
+    rotateLog(dir, 'mdl_1', 1_000);
+    expect(readFileSync(`${logFileOf(dir, 'mdl_1')}.1`, 'utf8')).toBe('y'.repeat(1_000));
+    expect(statSync(logFileOf(dir, 'mdl_1')).size).toBe(0);
+  });
+
   it('is readable only by the runner, and deleted with its model', () => {
     closeSync(openLog(dir, 'mdl_1'));
     expect(statSync(logFileOf(dir, 'mdl_1')).mode & 0o777).toBe(0o600);

@@ -1,8 +1,8 @@
-import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, rmSync } from 'node:fs';
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pause } from '../../pause.ts';
 
-/** A longer log is moved to `.log.1` and started again. So a model keeps about twice this. */
+/** The end of a longer log goes to `.log.1`, and the log starts again. So a model keeps twice this. */
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 const CHECK_SIZE_EVERY_MS = 2_000;
 
@@ -32,8 +32,12 @@ export function rotateLog(stateDir: string, modelId: string, maxBytes: number): 
   let fd: number | null = null;
   try {
     fd = openSync(file, 'r+');
-    if (fstatSync(fd).size <= maxBytes) return;
-    copyFileSync(file, `${file}.1`);
+    const { size } = fstatSync(fd);
+    if (size <= maxBytes) return;
+    // However much was printed at once, only the newest of it is kept.
+    const newest = Buffer.alloc(maxBytes);
+    readSync(fd, newest, 0, maxBytes, size - maxBytes);
+    writeFileSync(`${file}.1`, newest, { mode: 0o600 });
     ftruncateSync(fd, 0);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
