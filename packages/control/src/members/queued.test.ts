@@ -3,6 +3,7 @@ import { eventually, testClock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import type { Actor } from '../access/access.ts';
 import type { Control } from '../control.ts';
+import type { Tx } from '../deps.ts';
 import { createFixture, type Fixture, refusal, waiting } from '../fixture.ts';
 import type { Result } from '../result.ts';
 
@@ -15,6 +16,7 @@ beforeAll(() => {
 
 interface Asked {
   readonly org: string;
+  readonly name: string;
   /** Of a viewer there. */
   readonly email: string;
 }
@@ -26,48 +28,52 @@ const CHANGES: [name: string, (control: Control, actor: Actor, asked: Asked) => 
   [
     ['adding a member', (control, actor, { org }) => control.addMember(actor, { org, ...NEW })],
     ['inviting', (control, actor, { org }) => control.createInvitation(actor, { org, ...NEW })],
-    ['changing a role', (control, actor, asked) => control.setMemberRole(actor, { ...asked, role: 'owner' })],
-    ['removing a member', (control, actor, asked) => control.removeMember(actor, asked)],
+    [
+      'changing a role',
+      (control, actor, { org, email }) => control.setMemberRole(actor, { org, email, role: 'owner' }),
+    ],
+    ['removing a member', (control, actor, { org, email }) => control.removeMember(actor, { org, email })],
     ['making a key', (control, actor, { org }) => control.createKey(actor, { org, name: 'k' })],
     ['choosing a plan', (control, actor, { org }) => control.setOrgPlan(actor, { org, plan: 'Starter' })],
     [
       'asking for no second factor',
       (control, actor, { org }) => control.requireTwoFactor(actor, { org, required: false }),
     ],
+    [
+      'deleting the organization',
+      (control, actor, { org, name }) => control.deleteOrg(actor, { org, confirm: name }),
+    ],
   ];
 
 describe('while another change holds the organization', () => {
   it.each(CHANGES)('%s by an owner who is removed meanwhile is refused', async (name, change) => {
-    const org = await fixture.org(`Removed: ${name}`);
-    const { result } = await meanwhile(org, change, ({ tx, userId }) =>
+    const { result } = await meanwhile(`Removed: ${name}`, change, ({ tx, userId }) =>
       tx.member.deleteMany({ where: { userId } }),
     );
     expect(refusal(await result).code).toBe('not_found');
   });
 
   it.each(CHANGES)('%s by an owner who becomes a viewer meanwhile is refused', async (name, change) => {
-    const org = await fixture.org(`Demoted: ${name}`);
-    const { result } = await meanwhile(org, change, ({ tx, userId }) =>
+    const { result } = await meanwhile(`Demoted: ${name}`, change, ({ tx, userId }) =>
       tx.member.updateMany({ where: { userId }, data: { role: 'viewer' } }),
     );
     expect(refusal(await result).code).toBe('forbidden');
   });
 });
 
-type Tx = Parameters<Parameters<ReturnType<typeof db>['$transaction']>[0]>[0];
-
 /** Holds the organization until an owner's change waits for it, then does something to the owner. */
 async function meanwhile(
-  org: string,
+  name: string,
   change: (typeof CHANGES)[number][1],
   happens: (owner: { tx: Tx; userId: string }) => Promise<unknown>,
 ): Promise<{ result: Promise<Result<unknown>> }> {
+  const org = await fixture.org(name);
   const owner = await fixture.user(org, 'owner');
   const { email } = await fixture.user(org, 'viewer');
   return db().$transaction(
     async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
-      const result = change(fixture.control, owner, { org, email });
+      const result = change(fixture.control, owner, { org, name, email });
       await eventually(async () => (await waiting(db())) === 1);
       await happens({ tx, userId: owner.userId });
       // Wrapped, so that the transaction does not wait for what waits for it.
