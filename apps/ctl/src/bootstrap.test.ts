@@ -26,7 +26,7 @@ beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'tidegate-bootstrap-'));
   postgres = await testPostgres();
   db = createDb(postgres.url, PATIENT_DB);
-  // Nobody is on the plans, so neither limiter nor runner is asked.
+  // There is neither a limiter nor a runner.
   env = {
     DATABASE_URL: postgres.url,
     LIMITER_ADDRESSES: '127.0.0.1:1',
@@ -96,6 +96,13 @@ describe('bootstrap', () => {
     const again = await ctl(args, env, { stdin: PASSWORD });
     expect(JSON.parse(again.out)).toEqual({ plans: [], created: null });
     expect([await db.org.count(), await db.user.count(), await db.auditEvent.count()]).toEqual([1, 1, 3]);
+  });
+
+  it('warns, and does not fail, if no limiter can be told of a plan that organizations are on', async () => {
+    const path = file({ plans: [{ ...TEAM, keys: 30 }] });
+    const { status, out, err } = await ctl(['bootstrap', '--file', path], env);
+    expect({ status, out }).toEqual({ status: 0, out: 'The plan Team is set.\nNothing else to do.\n' });
+    expect(err).toMatch(/^Warning: plan Team: The change is saved but not in force yet: /);
   });
 
   it.each([

@@ -444,6 +444,19 @@ describe('an installation from the beginning', () => {
     await db.model.deleteMany({ where: { id } });
   });
 
+  it('takes a start timeout away when it is given as an empty text, and refuses other text', async () => {
+    const how = ['--kind', 'text', '--mode', 'wake_on_request', '--context', '1', '--command', 'serve'];
+    await json('model', 'publish', '--name', 'timed', ...how, '--start-timeout', '30');
+    const set = (...changes: string[]) => ctl(['model', 'set', '--name', 'timed', ...changes]);
+    const timeout = async () =>
+      (await json<{ settings: object }>('model', 'show', '--name', 'timed')).settings;
+    expect(await timeout()).toMatchObject({ startTimeoutS: 30 });
+    expect((await set('--start-timeout', 'soon')).err).toContain('Start timeout must be');
+    expect(await set('--start-timeout', '')).toMatchObject({ status: 0, err: '' });
+    expect(await timeout()).toMatchObject({ startTimeoutS: null });
+    await json('model', 'delete', '--name', 'timed');
+  });
+
   it('lists pools with what is in use of each, as far as its runner answers', async () => {
     const pools = { ...env, RUNNER_ADDRESS: `gone=127.0.0.1:1,gpu0=${env.RUNNER_ADDRESS}` };
     for (const name of ['gone', 'gpu0'])

@@ -46,7 +46,7 @@ function Bars({ series, bars, short, full }: Drawn) {
       <BarChart data={[...bars]} {...BARS.chart}>
         <CartesianGrid {...BARS.grid} />
         <XAxis dataKey="at" tickFormatter={short} {...BARS.timeAxis} />
-        <YAxis {...countAxis(Math.max(...bars.map(({ heights }) => sumOf(heights))))} />
+        <YAxis {...countAxis(Math.max(...bars.map(({ total }) => total)))} />
         <Tooltip
           {...BARS.tooltip}
           content={(props: TooltipProps) => <StepTooltip {...props} series={series} full={full} />}
@@ -65,8 +65,6 @@ function Bars({ series, bars, short, full }: Drawn) {
     </ResponsiveContainer>
   );
 }
-
-const sumOf = (heights: readonly number[]): number => heights.reduce((sum, height) => sum + height, 0);
 
 interface TooltipProps {
   readonly active?: boolean;

@@ -19,7 +19,7 @@ const typed = {
   startTimeoutS: '',
 };
 const edited = (changes: object, dropsKey = false) =>
-  changesOf({ model, settings: external, typed: { ...typed, ...changes }, dropsKey });
+  changesOf({ base: { model, settings: external }, typed: { ...typed, ...changes }, dropsKey });
 
 describe('what an edited model changes', () => {
   it('is nothing, if nothing was edited', () => {
@@ -48,7 +48,11 @@ describe('what an edited model changes', () => {
     const settings = { ...external, urls: null, startTimeoutS: 30 };
     const sleeping = { contextTokens: 100, sleepAfterS: 600 };
     const change = (changes: object) =>
-      changesOf({ model: sleeping, settings, typed: { ...typed, urls: '', ...changes }, dropsKey: false });
+      changesOf({
+        base: { model: sleeping, settings },
+        typed: { ...typed, urls: '', ...changes },
+        dropsKey: false,
+      });
     expect(change({ sleepAfterS: '60', startTimeoutS: '' })).toEqual({
       sleepAfterS: 60,
       startTimeoutS: null,

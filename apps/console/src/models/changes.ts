@@ -1,15 +1,22 @@
 import type { ChangeModelInput, ModelDetail, ModelSettings } from '@tidegate/control';
 
 interface Edited {
-  readonly model: Pick<ModelDetail, 'contextTokens' | 'sleepAfterS'>;
-  readonly settings: ModelSettings;
+  /** The model as the form's fields showed it at first. */
+  readonly base: {
+    readonly model: Pick<ModelDetail, 'contextTokens' | 'sleepAfterS'>;
+    readonly settings: ModelSettings;
+  };
   /** What the form's fields have, by name and trimmed. A field that is not shown has nothing. */
   readonly typed: Readonly<Record<string, string>>;
   readonly dropsKey: boolean;
 }
 
-/** Only what differs, so that a change made elsewhere meanwhile is not undone. */
-export function changesOf({ model, settings, typed, dropsKey }: Edited): Partial<ChangeModelInput> {
+/**
+ * Only what was edited, so that a change made elsewhere meanwhile is not undone. What the model is
+ * now is not asked: a field that nobody touched would differ from it and undo that change.
+ */
+export function changesOf({ base, typed, dropsKey }: Edited): Partial<ChangeModelInput> {
+  const { model, settings } = base;
   const urls = (typed.urls ?? '').split(/[\s,]+/).filter((url) => url !== '');
   const { upstreamKey = '' } = typed;
   const wanted: Partial<ChangeModelInput> = {

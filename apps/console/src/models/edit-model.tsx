@@ -26,6 +26,8 @@ interface EditModelProps {
 /** Changes where a model runs and how. Its name, kind, mode, keys and usage stay. */
 export function EditModel({ org, model, settings, onClose }: EditModelProps) {
   const { act, pending, refusal } = useAct();
+  // The page refreshes under the dialog, and its fields keep what they had at first.
+  const [base] = useState({ model, settings });
   const [dropsKey, setDropsKey] = useState(false);
   /** What a check found that speaks against the change as it is typed now. */
   const [doubt, setDoubt] = useState<ModelCheck | null>(null);
@@ -34,7 +36,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     const typed = Object.fromEntries(FIELDS.map((name) => [name, String(form.get(name) ?? '').trim()]));
-    const changes = changesOf({ model, settings, typed, dropsKey });
+    const changes = changesOf({ base, typed, dropsKey });
     if (Object.keys(changes).length === 0) return onClose();
     const input: ChangeModelInput = { org, name: model.name, ...changes };
     const found = overrule ? null : await act(() => checkChange(input));

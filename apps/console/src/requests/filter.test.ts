@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { requestFilterOf, requestInputOf, requestQueryOf } from './filter.ts';
+import { fieldTimeOf, requestFilterOf, requestInputOf, requestQueryOf } from './filter.ts';
 
 it('what a link says of a filter is read back, and nothing else', () => {
   const filter = {
@@ -19,4 +19,16 @@ it('what a link says of a filter is read back, and nothing else', () => {
     outcome: 'upstream_error',
     from: '2026-11-22T10:00',
   });
+});
+
+it('a day that a filter ends with stays included when its fields are sent again', () => {
+  expect(fieldTimeOf('2026-11-23', { ends: true })).toBe('2026-11-24T00:00');
+  expect(fieldTimeOf('2026-12-31', { ends: true })).toBe('2027-01-01T00:00');
+  expect(fieldTimeOf('2026-11-23T10:15:20Z', { ends: true })).toBe('2026-11-23T10:15');
+});
+
+it('a day that a filter begins with begins at midnight, and what is no day leaves the field empty', () => {
+  expect(fieldTimeOf('2026-11-23')).toBe('2026-11-23T00:00');
+  expect(fieldTimeOf('')).toBe('');
+  expect(fieldTimeOf('2026-99-99', { ends: true })).toBe('');
 });

@@ -1,3 +1,4 @@
+import { DAY_MS } from '@tidegate/limits';
 import { givenTexts, type Query, readTexts, writeQuery } from '../ui/query.ts';
 
 /** Which requests to show, as the query has it. Empty: all. */
@@ -28,3 +29,16 @@ export const requestQueryOf = (
   filter: Partial<RequestChoice>,
   more: Readonly<Record<string, string>> = {},
 ): string => writeQuery({ ...filter, ...more });
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+/**
+ * A time of the filter as a browser's field takes it, to the minute. A day stands for its midnight.
+ * With `ends` it is included, so it stands for the next midnight. Empty: it is no day.
+ */
+export function fieldTimeOf(time: string, { ends = false } = {}): string {
+  if (!DAY.test(time)) return time.slice(0, 16);
+  const startMs = Date.parse(time);
+  if (Number.isNaN(startMs)) return '';
+  return new Date(startMs + (ends ? DAY_MS : 0)).toISOString().slice(0, 16);
+}

@@ -1,7 +1,7 @@
 import { Link } from '../ui/link.tsx';
 import { PlainInput } from '../ui/plain.tsx';
 import type { Choices, Named } from './choices.ts';
-import { type RequestChoice, requestQueryOf } from './filter.ts';
+import { fieldTimeOf, type RequestChoice, requestQueryOf } from './filter.ts';
 import { Pick } from './pick.tsx';
 
 interface FiltersProps {
@@ -40,14 +40,14 @@ export function RequestFilters({ org, path, filter, keys, models, codes }: Filte
           width="sm:w-52"
           name="from"
           type="datetime-local"
-          defaultValue={minuteOf(filter.from)}
+          defaultValue={fieldTimeOf(filter.from)}
         />
         <PlainInput
           label="Before (UTC)"
           width="sm:w-52"
           name="to"
           type="datetime-local"
-          defaultValue={minuteOf(filter.to)}
+          defaultValue={fieldTimeOf(filter.to, { ends: true })}
         />
         <button type="submit" className="button button--secondary">
           Filter
@@ -81,6 +81,3 @@ export function RequestFilters({ org, path, filter, keys, models, codes }: Filte
     </div>
   );
 }
-
-/** What a browser's field takes. A day begins at midnight. */
-const minuteOf = (time: string): string => (time.length === 10 ? `${time}T00:00` : time.slice(0, 16));

@@ -5,7 +5,7 @@ import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from './cookies.ts';
-import { callerAddress, currentUser } from './current.ts';
+import { asUser, callerAddress, currentUser } from './current.ts';
 import { sameSitePath, secondStepPath, signInPath } from './next-path.ts';
 import { goToProvider } from './provider.ts';
 import { SIGN_IN_OVER, SIGNED_OUT, tooManyAttempts } from './words.ts';
@@ -79,12 +79,13 @@ async function endSession(): Promise<void> {
 }
 
 /** Ends every session of the account, including this one, and page keys. */
-export async function signOutEverywhere(): Promise<Result<null>> {
-  const user = await currentUser();
-  await services().auth.api.revokeSessions({ headers: new Headers(await headers()) });
-  await endSession();
-  return user ? services().control.endPageKeys(user.actor) : { ok: true, value: null };
-}
+export const signOutEverywhere = async (): Promise<Result<null>> =>
+  // Without a session of its own, nothing says whose sessions would end.
+  asUser(async (actor) => {
+    await services().auth.api.revokeSessions({ headers: new Headers(await headers()) });
+    await endSession();
+    return services().control.endPageKeys(actor);
+  });
 
 const WRONG_CURRENT: Fault = {
   field: 'current',

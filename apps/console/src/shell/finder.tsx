@@ -29,6 +29,8 @@ export function Finder({ org, screens, onDone }: FinderProps) {
     focusHeadingOf(href);
   };
   const press = (event: KeyboardEvent) => {
+    // These keys then choose and end what is being composed, as in Japanese.
+    if (event.nativeEvent.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && shown.length > 0) {
       event.preventDefault();

@@ -13,7 +13,8 @@ const UNREACHABLE: ControlRefusal = {
 
 /**
  * Runs a server action. `pending` is true while it runs. `refusal` says why it was refused, or that
- * the connection failed. Refreshes the page's data afterwards.
+ * the connection failed. What is done but not in force yet, a toast says. Refreshes the page's data
+ * afterwards.
  */
 export function useAct() {
   const router = useRouter();
@@ -26,6 +27,8 @@ export function useAct() {
       const result = await settled(action);
       if (result.ok || result.refusal !== UNREACHABLE) router.refresh();
       if (!result.ok) setRefusal(result.refusal);
+      // Callers see only the value. The warning stays until it is read, beside what they say is done.
+      else if (result.notInForce !== undefined) toast.warning(result.notInForce, { timeout: 0 });
       setPending(false);
       return result.ok ? result.value : undefined;
     },

@@ -42,11 +42,12 @@ export function addBootstrapCommand(program: Command, context: Context): void {
     const secret = (await secretGiven(context, password, undefined, passwordStdin)) ?? fromEnv;
     const { OIDC_ONLY } = context.config();
     const answer = { json, human: (made: Bootstrapped) => human(made, !OIDC_ONLY) };
-    await show(context, answer, (control) => bootstrap(control, wanted, secret));
+    await show(context, answer, (control) => bootstrap(context, control, wanted, secret));
   });
 }
 
 async function bootstrap(
+  { io }: Context,
   control: Control,
   { plans, organization, owner }: BootstrapSettings,
   password: string | undefined,
@@ -57,6 +58,8 @@ async function bootstrap(
   for (const plan of changed) {
     const set = await control.setPlan(OPERATOR, plan as SetPlanInput);
     if (!set.ok) return set;
+    // No failure: in compose no limiter may be up yet. Each reads the plans when it starts.
+    if (set.notInForce !== undefined) io.err(`Warning: plan ${plan.name}: ${set.notInForce}\n`);
   }
   const names = changed.map(({ name }) => name);
   if (!organization || !owner) return { ok: true, value: { plans: names, created: null } };

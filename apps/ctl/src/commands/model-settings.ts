@@ -45,6 +45,11 @@ const upstreamKeyFlag = {
   help: 'bearer token for the server; stored encrypted',
 };
 export const nameFlag = { flags: '--name <name>', help: 'name of the model', required: true };
+const startTimeoutFlag = {
+  flags: '--start-timeout <seconds>',
+  help: 'time for a command or a workload to become ready (default 600)',
+  parse: toWhole,
+};
 const publishFlags = [
   nameFlag,
   { flags: '--kind <kind>', help: 'text or vision', required: true },
@@ -69,11 +74,7 @@ const publishFlags = [
     flags: '--health-path <path>',
     help: 'tells whether it is ready (a command: default /health); then its list of models may be incomplete or missing',
   },
-  {
-    flags: '--start-timeout <seconds>',
-    help: 'time for a command or a workload to become ready (default 600)',
-    parse: toWhole,
-  },
+  startTimeoutFlag,
   { flags: '--upstream-model <name>', help: 'its name on the server' },
   ...flagsOf(upstreamKeyFlag),
   { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: toWhole },
@@ -143,15 +144,24 @@ function tellFound({ io }: Context, found: Result<ModelCheck | null>): void {
 }
 
 type ChangeFlags = Pick<PublishFlags, 'name'> &
-  Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode' | 'kubernetes' | 'anyway'>>;
+  Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode' | 'kubernetes' | 'anyway' | 'startTimeout'>> & {
+    readonly startTimeout?: number | '';
+  };
 
 const PUBLISH_ONLY = new Set(['--kind', '--mode', '--kubernetes', '--anyway']);
+/** An empty text stays one, because Commander lets no flag be null. */
+const wholeOrEmpty = (text: string): number | '' => (text === '' ? '' : toWhole(text));
 const changeFlags = publishFlags
   .filter(({ flags }) => !PUBLISH_ONLY.has(flags.split(' ')[0] ?? ''))
-  .map((flag) => (flag === nameFlag ? flag : { ...flag, required: false }));
+  .map((flag) => {
+    if (flag === nameFlag) return flag;
+    // The only number that a model can be without.
+    return flag === startTimeoutFlag ? { ...flag, parse: wholeOrEmpty } : { ...flag, required: false };
+  });
 
 /** An empty text takes a setting away. */
-const orNone = (value: string | undefined): string | null | undefined => (value === '' ? null : value);
+const orNone = <T extends string | number>(value: T | '' | undefined): T | null | undefined =>
+  value === '' ? null : value;
 
 const changeInput = (
   org: string | undefined,
@@ -167,7 +177,7 @@ const changeInput = (
     service: flags.service,
     replicas: flags.replicas,
     healthPath: orNone(flags.healthPath),
-    startTimeoutS: flags.startTimeout,
+    startTimeoutS: orNone(flags.startTimeout),
     upstreamModel: orNone(flags.upstreamModel),
     upstreamKey: orNone(upstreamKey),
     sleepAfterS: flags.sleepAfter,

@@ -65,6 +65,23 @@ describe('the audit trail', () => {
       });
   });
 
+  it('finds an actor by exactly its name, whatever characters it has', async () => {
+    const org = await fixture.org('Literal trail');
+    const named = (email: string) => fixture.control.addMember(OPERATOR, { org, email, role: 'owner' });
+    for (const email of ['john_doe@literal.example', 'john.doe@literal.example']) {
+      const { userId } = value(await named(email));
+      value(await fixture.control.createKey({ kind: 'user', userId, email }, { org, name: 'k' }));
+    }
+    const alice = { kind: 'operator', systemUser: 'CORP\\alice' } as const;
+    value(await fixture.control.createKey(alice, { org, name: 'k' }));
+    const actorsOf = async (actor: string) => (await list(org, { actor })).map((event) => event.actor);
+    expect(await actorsOf('John_Doe@literal.example')).toEqual(['john_doe@literal.example']);
+    expect(await actorsOf('john.doe@literal.example')).toEqual(['john.doe@literal.example']);
+    expect(await actorsOf('ctl (corp\\ALICE)')).toEqual(['ctl (CORP\\alice)']);
+    for (const nobody of ['%', '_______%', 'john_doe@literal.example\\', '\\'])
+      expect(await actorsOf(nobody)).toEqual([]);
+  });
+
   it('shows whom owners invited, and from where people sign in, to owners only', async () => {
     const org = await fixture.org('Private trail');
     const owner = await fixture.user(org, 'owner');

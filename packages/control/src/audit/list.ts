@@ -115,9 +115,12 @@ async function readPage(
   return ok({ events, next: rows.length > limit ? (events.at(-1)?.id ?? null) : null });
 }
 
+/** Prisma compares without case by ILIKE, to which `%`, `_` and `\` mean something. */
+const literally = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
+
 function matching({ actor, action, from, to }: Omit<Filters, 'before' | 'limit'>) {
   return [
-    ...(actor === undefined ? [] : [{ actor: { equals: actor, mode: 'insensitive' as const } }]),
+    ...(actor === undefined ? [] : [{ actor: { equals: literally(actor), mode: 'insensitive' as const } }]),
     ...(action === undefined
       ? []
       : [{ action: action.includes('.') ? action : { startsWith: `${action}.` } }]),

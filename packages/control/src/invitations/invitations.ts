@@ -8,7 +8,7 @@ import type { Role } from '../access/policy.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { memberInput } from '../members/input.ts';
-import { lockMembers } from '../members/lock.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { OPERATOR_NAME, whoMayInvite } from './inviter.ts';
 import { hashOfToken, newInvitationToken } from './token.ts';
@@ -58,7 +58,8 @@ export async function createInvitation(
   if (!org.ok) return org;
   const orgId = org.value.id;
   return deps.db.$transaction(async (tx): Promise<Result<CreatedInvitation>> => {
-    await lockMembers(tx, orgId);
+    const still = await lockedAccess(deps, tx, actor, orgId, 'member.invite');
+    if (!still.ok) return still;
     if (await tx.member.findFirst({ where: { orgId, user: { email } } }))
       return refuse('conflict', `${email} is already a member.`, 'email');
     const at = new Date(deps.now());

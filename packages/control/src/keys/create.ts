@@ -5,6 +5,7 @@ import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { isDay, nameField, orgField, reference, wholeBetween } from '../fields.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { KEY_RULES, type KeyView, keyInclude, keyView } from './view.ts';
 
@@ -56,7 +57,11 @@ export async function createKey(
   const settings = parsed.value;
   const org = await access(deps, actor, settings.org, 'key.create');
   if (!org.ok) return org;
-  return deps.db.$transaction((tx) => insertKey(deps, tx, actor, org.value.id, settings));
+  const { id } = org.value;
+  return deps.db.$transaction(async (tx): Promise<Result<CreatedKey>> => {
+    const still = await lockedAccess(deps, tx, actor, id, 'key.create');
+    return still.ok ? insertKey(deps, tx, actor, id, settings) : still;
+  });
 }
 
 /** What makes a key one of a page. */

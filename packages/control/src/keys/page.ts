@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
-import { lockAccount, lockMembers } from '../members/lock.ts';
+import { lockAccount, lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { insertKey } from './create.ts';
 import { removeRevoked } from './keys.ts';
@@ -56,8 +56,7 @@ export async function createPageKey(
   const made = await deps.db.$transaction(async (tx): Promise<Result<CreatedPageKey>> => {
     // Whoever has lost the right meanwhile has had all page keys ended. This one would be left.
     await lockAccount(tx, userId);
-    await lockMembers(tx, orgId);
-    const still = await access({ ...deps, db: tx }, actor, orgId, 'key.create');
+    const still = await lockedAccess(deps, tx, actor, orgId, 'key.create');
     if (!still.ok) return still;
     const endsMs = await endOfSession(deps, tx, userId, parsed.value.session);
     if (endsMs <= deps.now()) return refuse('conflict', 'Your session has ended. Sign in again.');

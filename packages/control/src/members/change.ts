@@ -8,7 +8,7 @@ import { withdrawInvitations } from '../invitations/withdraw.ts';
 import { endRevokedPages, type RevokedPageKey, revokePageKeys } from '../keys/revoke-pages.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { memberInput } from './input.ts';
-import { lockMembers } from './lock.ts';
+import { lockedAccess } from './lock.ts';
 import type { MemberView } from './members.ts';
 import { emailField } from './user.ts';
 
@@ -111,7 +111,8 @@ async function changeMember(
   if (!org.ok) return org;
   const orgId = org.value.id;
   const changed = await deps.db.$transaction(async (tx): Promise<Result<Changed>> => {
-    await lockMembers(tx, orgId);
+    const still = await lockedAccess(deps, tx, actor, orgId, change.action);
+    if (!still.ok) return still;
     const { email } = change;
     const member = await tx.member.findFirst({ where: { orgId, user: { email } }, include: { user: true } });
     if (!member) return refuse('not_found', `${email} is not a member.`, 'email');

@@ -1,4 +1,7 @@
-import type { Tx } from '../deps.ts';
+import { type Access, type Actor, access } from '../access/access.ts';
+import type { Action } from '../access/policy.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
+import type { Result } from '../result.ts';
 
 /**
  * Makes changes of an organization's members wait for each other. Otherwise two owners could remove
@@ -6,6 +9,21 @@ import type { Tx } from '../deps.ts';
  */
 export const lockMembers = (tx: Tx, orgId: string): Promise<unknown> =>
   tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;
+
+/**
+ * Locks an organization's members, then asks whether the actor may do this there. While a change
+ * waits for the lock, its actor may be removed or get another role, so asking before is not enough.
+ */
+export async function lockedAccess(
+  deps: ControlDeps,
+  tx: Tx,
+  actor: Actor,
+  orgId: string,
+  action: Action,
+): Promise<Result<Access>> {
+  await lockMembers(tx, orgId);
+  return access({ ...deps, db: tx }, actor, orgId, action);
+}
 
 /**
  * Makes changes of how a person is signed in wait for each other, and for a page key that is being

@@ -8,7 +8,7 @@ import { orgField } from '../fields.ts';
 import { withdrawInvitations } from '../invitations/withdraw.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
 import { memberInput } from './input.ts';
-import { lockMembers } from './lock.ts';
+import { lockedAccess } from './lock.ts';
 import { findOrCreateUser, hasAccount, passwordField, secretOf } from './user.ts';
 import { weakPassword } from './weak-password.ts';
 
@@ -61,7 +61,8 @@ export async function addMember(
   const known = password === undefined && (await hasAccount(deps.db, email));
   const secret = known ? null : await secretOf(deps, password);
   return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
-    await lockMembers(tx, orgId);
+    const still = await lockedAccess(deps, tx, actor, orgId, 'member.add');
+    if (!still.ok) return still;
     const user = await findOrCreateUser(tx, deps.now(), email, secret);
     if (!user.ok) return user;
     const at = new Date(deps.now());

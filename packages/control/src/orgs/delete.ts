@@ -3,6 +3,7 @@ import { type Actor, access, type OrgRef } from '../access/access.ts';
 import { auditInEach } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField } from '../fields.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 
@@ -72,14 +73,14 @@ async function wasDeleted(
  * Resolves to the ids of the models that were published. An operator's event has the id of the
  * organization and nothing else of it.
  */
-async function deleteRows({ db, now }: ControlDeps, actor: Actor, { id }: OrgRef): Promise<Result<string[]>> {
+async function deleteRows(deps: ControlDeps, actor: Actor, { id }: OrgRef): Promise<Result<string[]>> {
   const by = actor.kind === 'operator' ? 'operator' : actor.userId;
-  return db.$transaction(async (tx): Promise<Result<string[]>> => {
+  return deps.db.$transaction(async (tx): Promise<Result<string[]>> => {
     // Makes whoever adds something to it finish first, or find that it is gone.
-    const locked = await tx.$queryRaw<unknown[]>`SELECT id FROM org WHERE id = ${id} FOR UPDATE`;
-    if (locked.length === 0) return refuse('not_found', 'The organization no longer exists.', 'org');
+    const still = await lockedAccess(deps, tx, actor, id, 'org.delete');
+    if (!still.ok) return still;
     const models = await tx.$queryRaw<{ id: string }[]>`SELECT delete_organization(${id}, ${by}) AS id`;
-    await auditInEach(tx, actor, now(), [], { action: 'org.delete', target: id, details: {} });
+    await auditInEach(tx, actor, deps.now(), [], { action: 'org.delete', target: id, details: {} });
     return ok(models.map((model) => model.id));
   }, TRANSACTION);
 }

@@ -4,9 +4,10 @@ import { type Actor, access, operatorOnly } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { nameField, orgField, reference } from '../fields.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { applyLimits } from '../plans/apply-limits.ts';
 import { type Choosable, lockPlan } from '../plans/lock.ts';
-import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { ok, parseInput, type Result } from '../result.ts';
 import { slugCandidate, slugOf } from './slug.ts';
 
 export interface OrgView {
@@ -104,11 +105,13 @@ export async function setOrgPlan(
     const choosable: Choosable = actor.kind === 'operator' ? 'all' : { orOfId: before?.plan.id ?? '' };
     const plan = await lockPlan(tx, parsed.value.plan, 'share', choosable);
     if (!plan.ok) return plan;
-    const { count } = await tx.org.updateMany({
+    // After the plan's lock: a change of the plan takes the two in this order as well.
+    const still = await lockedAccess(deps, tx, actor, org.value.id, 'org.setPlan');
+    if (!still.ok) return still;
+    await tx.org.update({
       where: { id: org.value.id },
       data: { planId: plan.value.id, limitsVersion: { increment: 1 } },
     });
-    if (count === 0) return refuse('not_found', 'The organization no longer exists.', 'org');
     await audit(tx, actor, deps.now(), [
       {
         orgId: org.value.id,

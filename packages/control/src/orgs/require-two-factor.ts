@@ -5,7 +5,7 @@ import { isPasswordEnough, lacksSecondFactor, SECOND_FACTOR } from '../access/se
 import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField } from '../fields.ts';
 import { endRevokedPages, type RevokedPageKey, revokePageKeys } from '../keys/revoke-pages.ts';
-import { lockMembers } from '../members/lock.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 
 const input = z.object({
@@ -32,17 +32,18 @@ export async function requireTwoFactor(
   if (required && actor.kind === 'user' && (await lacksSecondFactor(deps, actor.userId)))
     return refuse('conflict', 'Set up two-factor for your own account first.');
   const { id } = org.value;
-  const pageKeys = await deps.db.$transaction(async (tx) => {
-    await lockMembers(tx, id);
+  const changed = await deps.db.$transaction(async (tx): Promise<Result<RevokedPageKey[]>> => {
+    const still = await lockedAccess(deps, tx, actor, id, 'org.requireTwoFactor');
+    if (!still.ok) return still;
     const { count } = await tx.org.updateMany({
       where: { id, requiresTwoFactor: !required },
       data: { requiresTwoFactor: required },
     });
     const event = { orgId: id, action: 'org.requireTwoFactor', target: id, details: { required } } as const;
     if (count > 0) await audit(tx, actor, deps.now(), [event]);
-    return required ? revokeKeysOfShutOut(deps, tx, actor, id) : [];
+    return ok(required ? await revokeKeysOfShutOut(deps, tx, actor, id) : []);
   });
-  return endRevokedPages(deps, actor, pageKeys, ok({ required }));
+  return changed.ok ? endRevokedPages(deps, actor, changed.value, ok({ required })) : changed;
 }
 
 /** Revokes the page keys of members to whom the organization is closed. Its members are locked. */
