@@ -38,6 +38,8 @@ interface ModelCall {
   readonly identity: AnswerIdentity;
   /** When the answer must be complete. Monotonic time. */
   readonly endsAtMs: number;
+  /** When a stream must have begun, however many replicas are tried. Monotonic time. */
+  readonly beginsAtMs: number;
 }
 
 /**
@@ -56,6 +58,7 @@ async function callReplicas(
   request: CompletionRequest,
   { model, dataUrls }: Prepared,
 ): Promise<CallOutcome> {
+  const startedAtMs = performance.now();
   const modelCall: ModelCall = {
     request,
     dataUrls,
@@ -65,7 +68,8 @@ async function callReplicas(
       model: model.name,
       reservedTokens: model.contextTokens,
     },
-    endsAtMs: performance.now() + maxAnswerMs(gateway.config, model, request.stream),
+    endsAtMs: startedAtMs + maxAnswerMs(gateway.config, model, request.stream),
+    beginsAtMs: startedAtMs + gateway.config.FIRST_EVENT_TIMEOUT_MS,
   };
   const current = withReplicas(gateway, model);
   const first = gateway.replicas.take(current);
@@ -101,20 +105,15 @@ const entryCallOf = (
 async function callReplica(
   gateway: Gateway,
   exchange: Exchange,
-  { request, identity, endsAtMs }: ModelCall,
+  modelCall: ModelCall,
   { model, upstreamRequest }: EntryCall,
   replica: Replica,
 ): Promise<CallOutcome> {
   const { facts } = exchange;
   facts.replicaId = replica.replicaId;
-  const leftMs = Math.max(1, endsAtMs - performance.now());
-  const call = request.stream
-    ? streamCall(gateway.config, exchange, rewriterOf(identity, request, upstreamRequest.key), leftMs)
-    : new WholeCall(
-        identity,
-        { timeoutMs: leftMs, maxBytes: LIMITS.wholeAnswerMaxBytes },
-        upstreamRequest.key,
-      );
+  const call = modelCall.request.stream
+    ? streamCall(gateway.config, exchange, modelCall, upstreamRequest.key)
+    : wholeCall(modelCall, upstreamRequest.key);
   const span = exchange.trace?.callModel(model, facts) ?? null;
   const sentAtMs = performance.now();
   let outcome: CallOutcome | null = null;
@@ -166,26 +165,32 @@ function maxAnswerMs(config: Config, model: CatalogModel, streamed: boolean): nu
   return isAlwaysOn(model) ? config.STREAM_MAX_ALWAYS_ON_MS : config.STREAM_MAX_WAKE_ON_REQUEST_MS;
 }
 
-const rewriterOf = (
-  identity: AnswerIdentity,
-  { includeUsage }: CompletionRequest,
+const wholeCall = ({ identity, endsAtMs }: ModelCall, upstreamKey: string): WholeCall =>
+  new WholeCall(
+    identity,
+    { timeoutMs: msUntil(endsAtMs), maxBytes: LIMITS.wholeAnswerMaxBytes },
+    upstreamKey,
+  );
+
+const streamCall = (
+  { STREAM_PAUSE_MS }: Config,
+  exchange: Exchange,
+  modelCall: ModelCall,
   upstreamKey: string,
-): StreamRewriter =>
+): StreamCall =>
+  new StreamCall(rewriterOf(modelCall, upstreamKey), new ResponseSink(exchange), {
+    maxMs: msUntil(modelCall.endsAtMs),
+    firstEventMs: msUntil(modelCall.beginsAtMs),
+    pauseMs: STREAM_PAUSE_MS,
+  });
+
+const rewriterOf = ({ identity, request }: ModelCall, upstreamKey: string): StreamRewriter =>
   new StreamRewriter(identity, {
     maxBytes: LIMITS.streamMaxBytes,
     maxEventBytes: LIMITS.eventMaxBytes,
-    includeUsage,
+    includeUsage: request.includeUsage,
     upstreamKey,
   });
 
-const streamCall = (
-  { FIRST_EVENT_TIMEOUT_MS, STREAM_PAUSE_MS }: Config,
-  exchange: Exchange,
-  rewriter: StreamRewriter,
-  maxMs: number,
-): StreamCall =>
-  new StreamCall(rewriter, new ResponseSink(exchange), {
-    maxMs,
-    firstEventMs: FIRST_EVENT_TIMEOUT_MS,
-    pauseMs: STREAM_PAUSE_MS,
-  });
+/** For a timer, which takes at least 1 ms. */
+const msUntil = (atMs: number): number => Math.max(1, atMs - performance.now());
