@@ -19,13 +19,21 @@ import { WholeCall } from '../upstream/whole-call.ts';
 import type { Prepared } from './prepare.ts';
 import { ResponseSink } from './response-sink.ts';
 
+export interface CallInput extends Prepared {
+  /**
+   * What is reserved for the request: the model's context length when it was admitted. It may have
+   * another one now.
+   */
+  readonly reservedTokens: number;
+}
+
 export async function callModel(
   gateway: Gateway,
   exchange: Exchange,
   request: CompletionRequest,
-  prepared: Prepared,
+  input: CallInput,
 ): Promise<Ending> {
-  const outcome = await callReplicas(gateway, exchange, request, prepared);
+  const outcome = await callReplicas(gateway, exchange, request, input);
   gateway.observer.upstreamEnded(outcome);
   if (outcome.kind !== 'unreached') return outcome;
   return outcome.connected ? MODEL_FAILED : MODEL_UNAVAILABLE;
@@ -56,7 +64,7 @@ async function callReplicas(
   gateway: Gateway,
   exchange: Exchange,
   request: CompletionRequest,
-  { model, dataUrls }: Prepared,
+  { model, dataUrls, reservedTokens }: CallInput,
 ): Promise<CallOutcome> {
   const startedAtMs = performance.now();
   const modelCall: ModelCall = {
@@ -66,7 +74,7 @@ async function callReplicas(
       completionId: `chatcmpl-${exchange.id}`,
       createdS: Math.floor(gateway.nowMs() / 1_000),
       model: model.name,
-      reservedTokens: model.contextTokens,
+      reservedTokens,
     },
     endsAtMs: startedAtMs + maxAnswerMs(gateway.config, model, request.stream),
     beginsAtMs: startedAtMs + gateway.config.FIRST_EVENT_TIMEOUT_MS,
