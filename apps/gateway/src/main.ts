@@ -61,7 +61,7 @@ runService('gateway', async (service) => {
     requestLog: createLineLog({ ...logging, nowMs: Date.now }),
     metrics,
     tracing,
-    ...openClients(service, config),
+    ...openClients(service, config, log),
     watchId: newInstanceId(),
     random: Math.random,
     nowMs: Date.now,
@@ -92,7 +92,7 @@ runService('gateway', async (service) => {
 });
 
 /** What the gateway calls with, and the workers beside it. The service closes them at shutdown. */
-function openClients(service: Service, config: Config) {
+function openClients(service: Service, config: Config, log: Logger) {
   const upstream = new Agent({
     connections: null,
     pipelining: 1,
@@ -101,7 +101,9 @@ function openClients(service: Service, config: Config) {
     connect: buildConnector({ timeout: config.UPSTREAM_CONNECT_TIMEOUT_MS }),
   });
   service.onShutdown('upstream connections', () => upstream.destroy());
-  const parser = createParser();
+  const parser = createParser({
+    onPoolError: (error) => log.error({ err: error }, 'a thread that parses bodies failed'),
+  });
   service.onShutdown('body parser', () => parser.close());
   const images = createImageFetcher({
     timeoutMs: config.IMAGE_TIMEOUT_MS,

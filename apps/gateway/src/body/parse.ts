@@ -1,14 +1,10 @@
-import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import type { TransferListItem } from 'node:worker_threads';
 import { type CompletionRequest, isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
-import { Piscina } from 'piscina';
-import { MovedPieces, ownMemory } from '../bytes/moved-pieces.ts';
+import { MovedPieces } from '../bytes/moved-pieces.ts';
 import { LoopTurns } from '../loop-turns.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
 import { LongBodies } from './long-bodies.ts';
 import { joined, parseBody } from './parse-body.ts';
-import type { WorkerBody, WorkerResult } from './parse-worker.ts';
+import { ParsePool } from './parse-pool.ts';
 import { BODY_BYTES_A_TURN, type Body } from './read-body.ts';
 import { restAfter, restAfterRefusal } from './rest.ts';
 
@@ -30,6 +26,8 @@ export interface ParserOptions {
    * organization's share of it, is refused as busy.
    */
   readonly maxWaiting?: number;
+  /** A worker failed that had no body, usually because it could not start. */
+  readonly onPoolError?: (error: Error) => void;
 }
 
 export interface Parser {
@@ -37,7 +35,8 @@ export interface Parser {
    * Parses and validates a body (steps 5 and 6 of the pipeline). The memory of the body may move to
    * a worker, so the caller must not use it afterwards. Organizations take turns, both on this
    * thread and on the workers. An organization gets at most a third of one worker's time, or an
-   * eleventh while its bodies are refused. Rejects only if a worker dies or the parser is closed.
+   * eleventh while its bodies are refused. Rejects only if a worker dies or cannot start, or if the
+   * parser is closed.
    */
   parse(body: Body, orgId: string): Promise<CompletionRequest | Refusal>;
   /**
@@ -60,17 +59,15 @@ const DEFAULTS = {
   nowMs: () => performance.now(),
   maxThreads: 2,
   maxWaiting: 2_048,
+  onPoolError: () => {},
 };
 /** Smaller bodies cannot take long. */
 const TIMED_BYTES = 4 * 1024;
-const IDLE_THREAD_MS = 60_000;
-/** The most wasteful 20 MiB body needs about a quarter of this. */
-const WORKER_HEAP_MB = 512;
 
 /** Starts no thread until the first large body arrives. */
 export function createParser(options: ParserOptions = {}): Parser {
-  const { workerBytes, longMs, nowMs, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
-  const pool = createPool(maxThreads);
+  const { workerBytes, longMs, nowMs, maxThreads, maxWaiting, onPoolError } = { ...DEFAULTS, ...options };
+  const pool = new ParsePool({ maxThreads, onError: onPoolError });
   const turns = new LoopTurns(BODY_BYTES_A_TURN);
   // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
   // bodies than it has threads.
@@ -89,7 +86,7 @@ export function createParser(options: ParserOptions = {}): Parser {
     if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
     let restMs = 0;
     try {
-      const done = await pool.run(...messageOf(body));
+      const done = await pool.run(body);
       restMs = restAfter(done);
       if (!isRefusal(done.parsed)) workerMs.set(done.parsed, done.tookMs);
       return done.parsed;
@@ -113,40 +110,9 @@ export function createParser(options: ParserOptions = {}): Parser {
     },
     close: () => {
       semaphore.close();
-      return pool.destroy();
+      return pool.close();
     },
   };
-}
-
-const createPool = (maxThreads: number): Piscina<WorkerBody, WorkerResult> =>
-  new Piscina({
-    ...workerFile(),
-    minThreads: 0,
-    maxThreads,
-    idleTimeout: IDLE_THREAD_MS,
-    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
-    recordTiming: false,
-  });
-
-/** What a worker gets, and the memory that moves to it. */
-function messageOf({ pieces, bytes }: Body): [WorkerBody, { transferList: TransferListItem[] }] {
-  if (pieces instanceof MovedPieces) {
-    const { port } = pieces;
-    return [{ port, bytes }, { transferList: [port] }];
-  }
-  const owned = pieces.map(ownMemory);
-  return [owned, { transferList: owned.map(({ buffer }) => buffer as ArrayBuffer) }];
-}
-
-/**
- * The worker is the sibling of this file, compiled or not. Node cannot run the TypeScript source by
- * itself, so tests add the workspace's TypeScript loader.
- */
-function workerFile(): { filename: string; execArgv?: string[] } {
-  const extension = extname(import.meta.url);
-  const filename = fileURLToPath(new URL(`./parse-worker${extension}`, import.meta.url));
-  if (extension !== '.ts') return { filename };
-  return { filename, execArgv: ['--import', new URL('../../typescript-worker.mjs', import.meta.url).href] };
 }
 
 const PARSERS_BUSY = newRefusal({

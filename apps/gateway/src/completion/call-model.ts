@@ -19,13 +19,21 @@ import { WholeCall } from '../upstream/whole-call.ts';
 import type { Prepared } from './prepare.ts';
 import { ResponseSink } from './response-sink.ts';
 
+export interface CallInput extends Prepared {
+  /**
+   * What is reserved for the request: the model's context length when it was admitted. It may have
+   * another one now.
+   */
+  readonly reservedTokens: number;
+}
+
 export async function callModel(
   gateway: Gateway,
   exchange: Exchange,
   request: CompletionRequest,
-  prepared: Prepared,
+  input: CallInput,
 ): Promise<Ending> {
-  const outcome = await callReplicas(gateway, exchange, request, prepared);
+  const outcome = await callReplicas(gateway, exchange, request, input);
   gateway.observer.upstreamEnded(outcome);
   if (outcome.kind !== 'unreached') return outcome;
   return outcome.connected ? MODEL_FAILED : MODEL_UNAVAILABLE;
@@ -38,6 +46,8 @@ interface ModelCall {
   readonly identity: AnswerIdentity;
   /** When the answer must be complete. Monotonic time. */
   readonly endsAtMs: number;
+  /** When a stream must have begun, however many replicas are tried. Monotonic time. */
+  readonly beginsAtMs: number;
 }
 
 /**
@@ -54,8 +64,9 @@ async function callReplicas(
   gateway: Gateway,
   exchange: Exchange,
   request: CompletionRequest,
-  { model, dataUrls }: Prepared,
+  { model, dataUrls, reservedTokens }: CallInput,
 ): Promise<CallOutcome> {
+  const startedAtMs = performance.now();
   const modelCall: ModelCall = {
     request,
     dataUrls,
@@ -63,9 +74,10 @@ async function callReplicas(
       completionId: `chatcmpl-${exchange.id}`,
       createdS: Math.floor(gateway.nowMs() / 1_000),
       model: model.name,
-      reservedTokens: model.contextTokens,
+      reservedTokens,
     },
-    endsAtMs: performance.now() + maxAnswerMs(gateway.config, model, request.stream),
+    endsAtMs: startedAtMs + maxAnswerMs(gateway.config, model, request.stream),
+    beginsAtMs: startedAtMs + gateway.config.FIRST_EVENT_TIMEOUT_MS,
   };
   const current = withReplicas(gateway, model);
   const first = gateway.replicas.take(current);
@@ -101,20 +113,15 @@ const entryCallOf = (
 async function callReplica(
   gateway: Gateway,
   exchange: Exchange,
-  { request, identity, endsAtMs }: ModelCall,
+  modelCall: ModelCall,
   { model, upstreamRequest }: EntryCall,
   replica: Replica,
 ): Promise<CallOutcome> {
   const { facts } = exchange;
   facts.replicaId = replica.replicaId;
-  const leftMs = Math.max(1, endsAtMs - performance.now());
-  const call = request.stream
-    ? streamCall(gateway.config, exchange, rewriterOf(identity, request, upstreamRequest.key), leftMs)
-    : new WholeCall(
-        identity,
-        { timeoutMs: leftMs, maxBytes: LIMITS.wholeAnswerMaxBytes },
-        upstreamRequest.key,
-      );
+  const call = modelCall.request.stream
+    ? streamCall(gateway.config, exchange, modelCall, upstreamRequest.key)
+    : wholeCall(modelCall, upstreamRequest.key);
   const span = exchange.trace?.callModel(model, facts) ?? null;
   const sentAtMs = performance.now();
   let outcome: CallOutcome | null = null;
@@ -166,26 +173,32 @@ function maxAnswerMs(config: Config, model: CatalogModel, streamed: boolean): nu
   return isAlwaysOn(model) ? config.STREAM_MAX_ALWAYS_ON_MS : config.STREAM_MAX_WAKE_ON_REQUEST_MS;
 }
 
-const rewriterOf = (
-  identity: AnswerIdentity,
-  { includeUsage }: CompletionRequest,
+const wholeCall = ({ identity, endsAtMs }: ModelCall, upstreamKey: string): WholeCall =>
+  new WholeCall(
+    identity,
+    { timeoutMs: msUntil(endsAtMs), maxBytes: LIMITS.wholeAnswerMaxBytes },
+    upstreamKey,
+  );
+
+const streamCall = (
+  { STREAM_PAUSE_MS }: Config,
+  exchange: Exchange,
+  modelCall: ModelCall,
   upstreamKey: string,
-): StreamRewriter =>
+): StreamCall =>
+  new StreamCall(rewriterOf(modelCall, upstreamKey), new ResponseSink(exchange), {
+    maxMs: msUntil(modelCall.endsAtMs),
+    firstEventMs: msUntil(modelCall.beginsAtMs),
+    pauseMs: STREAM_PAUSE_MS,
+  });
+
+const rewriterOf = ({ identity, request }: ModelCall, upstreamKey: string): StreamRewriter =>
   new StreamRewriter(identity, {
     maxBytes: LIMITS.streamMaxBytes,
     maxEventBytes: LIMITS.eventMaxBytes,
-    includeUsage,
+    includeUsage: request.includeUsage,
     upstreamKey,
   });
 
-const streamCall = (
-  { FIRST_EVENT_TIMEOUT_MS, STREAM_PAUSE_MS }: Config,
-  exchange: Exchange,
-  rewriter: StreamRewriter,
-  maxMs: number,
-): StreamCall =>
-  new StreamCall(rewriter, new ResponseSink(exchange), {
-    maxMs,
-    firstEventMs: FIRST_EVENT_TIMEOUT_MS,
-    pauseMs: STREAM_PAUSE_MS,
-  });
+/** For a timer, which takes at least 1 ms. */
+const msUntil = (atMs: number): number => Math.max(1, atMs - performance.now());

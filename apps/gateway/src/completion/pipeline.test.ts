@@ -177,10 +177,17 @@ describe('a model that fails', () => {
     harness.runner.remove(modelId);
   });
 
-  it('to accept a connection is unavailable', async () => {
+  it.each([
+    ['refuses connections', () => 'http://127.0.0.1:1/v1'],
+    [
+      'accepts a connection, but does not speak TLS',
+      () => `${harness.model.url.replace('http', 'https')}/v1`,
+    ],
+    ['has no valid URL', () => 'not a url'],
+  ])('to be there is unavailable: its server %s', async (_how, baseUrl) => {
     const gone = await harness.publish({
       name: 'gone',
-      replicas: [{ replicaId: 'gone', baseUrl: 'http://127.0.0.1:1/v1' }],
+      replicas: [{ replicaId: 'gone', baseUrl: baseUrl() }],
     });
     const refusal = await refusalOf(await harness.complete({ ...hello, model: 'gone' }));
     expect(refusal).toMatchObject({ code: 'model_unavailable', shouldRetry: 'false', retryAfter: null });
@@ -193,16 +200,6 @@ describe('a model that fails', () => {
     const own = await startHarness({ env, upstream: (_request, reply) => reply.closed });
     expect((await refusalOf(await own.complete(hello))).code).toBe('upstream_error');
     await own.stop();
-  });
-
-  it('because its URL is invalid is an upstream error', async () => {
-    const odd = await harness.publish({
-      name: 'odd',
-      replicas: [{ replicaId: 'odd', baseUrl: 'not a url' }],
-    });
-    expect((await refusalOf(await harness.complete({ ...hello, model: 'odd' }))).code).toBe('upstream_error');
-    expect(settled()).toEqual([expect.objectContaining({ answered: false, errorCode: 'upstream_error' })]);
-    harness.runner.remove(odd.modelId);
   });
 
   it('on one replica is tried once on another if nothing was answered yet', async () => {

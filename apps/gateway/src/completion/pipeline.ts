@@ -119,5 +119,6 @@ async function serve(
   held.count();
   exchange.headers = rateLimitHeaders(admission);
   gateway.observer.enter(exchange, 'answer');
-  return callModel(gateway, exchange, request, prepared); // 13
+  const input = { ...prepared, reservedTokens: model.contextTokens };
+  return callModel(gateway, exchange, request, input); // 13
 }

@@ -142,6 +142,27 @@ describe('a model that is asleep', () => {
   });
 
   it.each([
+    ['is shorter', 4_096, 6, true],
+    ['is longer', 6, 4_096, false],
+  ])(
+    'and whose context length %s once it runs is charged by what was reserved before',
+    async (_how, before, after, usageValid) => {
+      const { modelId } = await asleep({ name: 'resized', contextTokens: before });
+      harness.runner.wake = async () => {
+        const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
+        harness.runner.update({ modelId, contextTokens: after, condition: 'CONDITION_RUNNING', replicas });
+        return { modelId, condition: 'CONDITION_RUNNING' };
+      };
+      // Its answer reports 7 tokens.
+      const response = await harness.complete({ ...hello, model: 'resized', max_tokens: 1 });
+      expect(response.status).toBe(200);
+      expect(harness.limiterServer.of('admit')).toMatchObject([{ admit: { contextTokens: before } }]);
+      expect(harness.limiterServer.of('settle')).toMatchObject([{ settle: { usageValid } }]);
+      harness.runner.remove(modelId);
+    },
+  );
+
+  it.each([
     [
       'for a month that another request used up',
       { quotaExceeded: { cause: 'CAUSE_TOKENS', retryAfterMs: 5_000 } },

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import { type Harness, hello, startHarness } from '../testing/harness.ts';
 
@@ -152,6 +152,33 @@ describe('a streamed answer', () => {
       Array(4).fill(expect.objectContaining({ answered: true, usageValid: true, completionTokens: 2 })),
     );
     harness.runner.remove(modelId);
+  });
+
+  it('has one time for its first event, also when a second replica is tried', async () => {
+    const own = await start({ FIRST_EVENT_TIMEOUT_MS: '54321' });
+    const at = (path: string) => ({ replicaId: path, baseUrl: `${own.model.url}/${path}` });
+    await own.publish({ name: 'two', replicas: [at('one'), at('other')] });
+    const heldMs = 100;
+    let tries = 0;
+    script = async (_request, reply) => {
+      if (++tries === 1) {
+        await new Promise((resolve) => setTimeout(resolve, heldMs));
+        return reply.reset();
+      }
+      await reply.event(piece('Hi', 'stop'));
+      await reply.done();
+    };
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    const response = await own.complete({ ...streamed, model: 'two' });
+    expect(contentOf(eventsOf(await response.text()))).toBe('Hi');
+    // No other timer runs as long as those for the first event.
+    const [first = 0, second = 0] = timers.mock.calls
+      .map(([, ms = 0]) => ms)
+      .filter((ms) => ms > 50_000 && ms <= 54_321);
+    timers.mockRestore();
+    // A timer may fire a little early by this clock.
+    expect(first - second).toBeGreaterThan(heldMs - 5);
+    await own.stop();
   });
 
   it('gets no usage chunk when the model reports none [completions.stream.usage]', async () => {

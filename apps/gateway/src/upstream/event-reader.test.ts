@@ -76,6 +76,13 @@ describe('an event reader', () => {
     expectParsed([second('x'), second('y'), second('x')]);
   });
 
+  it('learns nothing from an event that writes the name of the text unusually', () => {
+    // A search that goes on without the name takes the `","` after the id for the text.
+    const spaced = '{"id":"ab","choices":[{"delta":{"content" :","}}]}';
+    const escaped = spaced.replace('"content" :', '"\\u0063ontent":');
+    for (const event of [spaced, escaped]) expectParsed([event, event]);
+  });
+
   it('knows no text of an event that JSON.parse refuses', () => {
     for (const text of ['"', 'a"b', '\\', '\n', '\\x', '"}']) {
       const reader = new EventReader();

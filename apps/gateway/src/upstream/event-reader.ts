@@ -45,7 +45,10 @@ export class EventReader {
   learn(data: string, event: unknown): void {
     const content = contentOf(event);
     if (typeof content !== 'string' || this.#forms === MAX_FORMS) return;
-    const colon = data.indexOf(NAME) + NAME.length;
+    const at = data.indexOf(NAME);
+    // The name is written with an escape, or with a space before its colon.
+    if (at === -1) return;
+    const colon = at + NAME.length;
     const start = data[colon] === ' ' ? colon + 1 : colon;
     const text = JSON.stringify(content);
     const end = start + text.length;

@@ -43,9 +43,9 @@ export function send(
 ): void {
   try {
     upstream.dispatch(optionsOf(baseUrl, request, trace), call);
-  } catch (error) {
-    // The URL is invalid. Treat the replica as one that does not answer.
-    call.onResponseError(null, error as Error);
+  } catch {
+    // The URL is invalid. Treat the replica as one that cannot be reached.
+    call.onResponseError();
   }
 }
 

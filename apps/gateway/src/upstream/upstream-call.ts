@@ -7,18 +7,6 @@ import { refusalOfStatus, UNREADABLE, upstreamError } from './refused.ts';
 /** How much of an error answer's body is read. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
-const NOT_CONNECTED = new Set([
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
 export const NO_ANSWER_IN_TIME = upstreamError('The model did not answer in time.');
 
 /** The answer must not be compressed, since the request asks for that. */
@@ -118,10 +106,11 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+  onResponseError(): void {
+    // A request starts only once there is a connection to send it over.
+    const connected = this.controller !== null;
     this.controller = null;
     if (this.#ended) return;
-    const connected = !NOT_CONNECTED.has((error as NodeJS.ErrnoException).code ?? '');
     if (this.#status === 0) this.end({ kind: 'unreached', connected });
     else if (this.#failed) this.#endWithStatus();
     else this.onBroken();

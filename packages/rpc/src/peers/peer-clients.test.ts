@@ -73,6 +73,24 @@ describe('the clients of equal servers', () => {
     clients.close();
   });
 
+  it('makes a call that comes during the first look-up wait for its end', async () => {
+    let answer = (_ips: string[]) => {};
+    const peers = new Peers({
+      addresses: ['limiter:7100'],
+      resolve: () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        }),
+      random: () => 0,
+      nowMs: () => 0,
+    });
+    const clients = new PeerClients({ peers, connect: () => createLimiterClient(first) });
+    const both = Promise.all([clients.call(month), clients.call(month)]);
+    answer(['10.0.0.1']);
+    expect(await both).toEqual([1, 1]);
+    clients.close();
+  });
+
   it('says so when no address is known', async () => {
     const peers = new Peers({
       addresses: ['nowhere:1'],

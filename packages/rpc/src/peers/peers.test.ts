@@ -69,6 +69,22 @@ describe('peers', () => {
     answer([]);
   });
 
+  it('that are known are there at once, also while a look-up runs', async () => {
+    let answer = (_ips: string[]) => {};
+    const later = new Promise<string[]>((resolve) => {
+      answer = resolve;
+    });
+    const answers = [Promise.resolve(['10.0.0.1']), later];
+    const peers = create({ resolve: () => answers.shift() as Promise<string[]> });
+    await peers.refresh();
+    const ended: string[] = [];
+    const lookUp = peers.refresh().then(() => ended.push('look-up'));
+    await peers.refresh(1_000).then(() => ended.push('at once'));
+    expect(ended).toEqual(['at once']);
+    answer([]);
+    await lookUp;
+  });
+
   it('are preferred evenly by many processes, and one that comes takes only its own share', async () => {
     let seed = 1;
     const random = () => {

@@ -44,6 +44,8 @@ export class Peers {
   readonly #found = new Map<string, readonly string[]>();
   readonly #lookups = new Map<string, Promise<void>>();
   #refreshedMs = Number.NEGATIVE_INFINITY;
+  /** Ends with the look-ups that began at `#refreshedMs`. */
+  #refreshed: Promise<unknown> = Promise.resolve();
 
   constructor(options: PeersOptions) {
     this.#options = options;
@@ -62,15 +64,21 @@ export class Peers {
   }
 
   /**
-   * Looks up all host names again, unless that was done less than `maxAgeMs` ago. A host whose
-   * look-up fails keeps its addresses. Never rejects.
+   * Looks up all host names again, unless that was begun less than `maxAgeMs` ago. If so, and no
+   * address is known yet, waits for the end of that look-up. A host whose look-up fails keeps its
+   * addresses. Never rejects.
    */
   async refresh(maxAgeMs = 0): Promise<void> {
     const nowMs = this.#options.nowMs();
-    if (nowMs - this.#refreshedMs < maxAgeMs) return;
+    if (nowMs - this.#refreshedMs < maxAgeMs) {
+      // A slow DNS must not hold up those who can use known addresses.
+      if (this.#known.size === 0) await this.#refreshed;
+      return;
+    }
     this.#refreshedMs = nowMs;
     const hosts = new Set(this.#targets.flatMap((target) => ('host' in target ? [target.host] : [])));
-    await Promise.all([...hosts].map((host) => atMost(LOOKUP_MS, this.#lookUp(host))));
+    this.#refreshed = Promise.all([...hosts].map((host) => atMost(LOOKUP_MS, this.#lookUp(host))));
+    await this.#refreshed;
   }
 
   /** The peer could not be used. */
