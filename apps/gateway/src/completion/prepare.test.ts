@@ -13,7 +13,7 @@ let upstream = answers;
 let fetchAll: ImageFetcher['fetchAll'];
 beforeAll(async () => {
   harness = await startHarness({
-    env: { COLD_START_MS: '2000', MAX_BUFFERED_BODY_BYTES: String(MAX_BYTES) },
+    env: { COLD_START_MS: '6000', MAX_BUFFERED_BODY_BYTES: String(MAX_BYTES) },
     images: { fetchAll: (...all) => fetchAll(...all) },
     upstream: (request, reply) => upstream(request, reply),
   });
