@@ -14,6 +14,7 @@ import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { Lock } from '../redis/lock.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
+import { CatchUp } from './catch-up.ts';
 import { formatOutboxEntry } from './entry.ts';
 import { createSettlementQueue, type SettlementQueue } from './queue.ts';
 import { OutboxSweep, type SweepOptions } from './sweep.ts';
@@ -69,7 +70,9 @@ async function unreadableAt(orgId: string, atMs: number, count: number): Promise
 }
 
 /** Sweeps as of `agoMs` ago. */
-const sweep = (agoMs: number, more: Partial<SweepOptions> = {}) =>
+const sweep = (agoMs: number, more: Partial<SweepOptions> = {}) => sweeper(agoMs, more).run();
+
+const sweeper = (agoMs: number, more: Partial<SweepOptions> = {}) =>
   new OutboxSweep({
     ...store.scriptDepsAt(0),
     queue,
@@ -79,7 +82,7 @@ const sweep = (agoMs: number, more: Partial<SweepOptions> = {}) =>
     maxBacklog: 10,
     onRepublished: () => {},
     ...more,
-  }).run();
+  });
 
 const waiting = async () =>
   (await jobs.getJobs(['waiting'])).flatMap(({ data }) => data.settlements.map((s) => s.reservationId));
@@ -127,4 +130,50 @@ it('an entry that cannot be read counts toward the age of the oldest one', async
   };
   expect(await sweep(0, { onSwept })).toBe(0);
   expect(oldestS).toBeGreaterThan(599);
+});
+
+/** Writes nothing and confirms everything that is queued, as metering does. */
+async function meterAll(orgId: string): Promise<number> {
+  const settlements = (await jobs.getJobs(['waiting'])).flatMap(({ data }) => data.settlements);
+  if (settlements.length > 0)
+    await store.redis.xdel(store.names.outbox(orgId), ...settlements.map(({ outboxId }) => outboxId));
+  await jobs.drain();
+  return settlements.length;
+}
+
+it('what one run leaves comes soon, once metering has done most of it, and at the interval at the latest', async () => {
+  const orgId = newOrgId();
+  const firstMs = Date.now() - 10 * MINUTE_MS;
+  for (let i = 0; i < 250; i++) await entryAt(orgId, firstMs + i);
+  let nowMs = 0;
+  const catchUp = new CatchUp({
+    sweep: () => sweep(0, { maxJobs: 1 }),
+    backlog: () => queue.backlog(),
+    maxJobs: 1,
+    everyMs: 10_000,
+    nowMs: () => nowMs,
+  });
+  await catchUp.run();
+  expect(catchUp.nextMs).toBe(1_000);
+  await meterAll(orgId);
+  nowMs = 1_000;
+  await catchUp.run();
+  expect(await waiting()).toHaveLength(100);
+
+  // Metering has not begun with these, so that an early run would offer the same ones again.
+  await store.redis.del(store.names.sweepLock);
+  nowMs = 2_000;
+  await catchUp.run();
+  expect(await store.redis.exists(store.names.sweepLock)).toBe(0);
+  nowMs = 11_000;
+  await catchUp.run();
+  expect(await store.redis.exists(store.names.sweepLock)).toBe(1);
+
+  await meterAll(orgId);
+  nowMs = 12_000;
+  await catchUp.run();
+  expect(await meterAll(orgId)).toBe(50);
+  nowMs = 13_000;
+  await catchUp.run();
+  expect(catchUp.nextMs).toBe(10_000);
 });
