@@ -130,9 +130,13 @@ export async function readUnseeded(
   };
 }
 
-/** Runs seed_month.lua. Resolves to false if something was settled since `unseeded` was read. */
+/**
+ * Runs seed_month.lua. Resolves to false if something was settled since `unseeded` was read. If the
+ * organization is missing or recovers, nothing is seeded, and the next script that needs the month
+ * says so.
+ */
 export async function seedMonth(
-  { store, names }: ScriptDeps,
+  { store, names, clock }: ScriptDeps,
   orgId: string,
   month: string,
   totals: MonthRow,
@@ -140,8 +144,8 @@ export async function seedMonth(
 ): Promise<boolean> {
   const [code] = await store.run(
     SCRIPTS.seedMonth,
-    [names.month(orgId, month)],
-    [totals.requests, totals.chargedTokens, MONTH_KEEP_S, unseeded.fields],
+    [names.month(orgId, month), names.org(orgId)],
+    [totals.requests, totals.chargedTokens, MONTH_KEEP_S, unseeded.fields, clock.offsetUs],
   );
   return code !== 'changed';
 }
