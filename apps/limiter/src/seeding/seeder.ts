@@ -100,8 +100,8 @@ export class Seeder {
     return this.#reads.read(`month ${orgId} ${month}`, async () => {
       for (let attempt = 0; attempt < MAX_READS; attempt++) {
         const unseeded = await readUnseeded(this.#scriptDeps, orgId, month);
-        const { settled } = unseeded;
-        const totals = await readMonth(this.#db, orgId, month, [...settled.keys()]);
+        const { settled, days } = unseeded;
+        const totals = await readMonth(this.#db, orgId, month, { ids: [...settled.keys()], days });
         const unwritten = [...settled].filter(([id]) => !totals.written.has(id));
         const requests = totals.requests + unwritten.length;
         const chargedTokens = unwritten.reduce((sum, [, charged]) => sum + charged, totals.chargedTokens);
