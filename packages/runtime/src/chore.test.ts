@@ -69,3 +69,16 @@ it('a chore can begin at once, and be tried again soon after it failed', async (
   await chore.stop();
   expect(jest.getTimerCount()).toBe(0);
 });
+
+it('a chore with more to do can run sooner, and after a failure waits for its interval', async () => {
+  const starts: number[] = [];
+  const run = async () => {
+    starts.push(Math.round(performance.now()));
+    if (starts.length === 3) throw new Error('once');
+  };
+  const nextMs = () => (starts.length < 5 ? 1_000 : 10_000);
+  const chore = startChore({ everyMs: 10_000, nextMs, run, onError: ignore });
+  await jest.advanceTimersByTimeAsync(39_000);
+  expect(starts.map((ms) => ms - (starts[0] ?? 0))).toEqual([0, 1_000, 2_000, 10_000, 11_000, 20_000]);
+  await chore.stop();
+});

@@ -10,6 +10,8 @@ export interface Chore {
  */
 export function startChore(options: {
   readonly everyMs: number;
+  /** In place of `everyMs` after a run that succeeded. */
+  readonly nextMs?: () => number;
   /** In place of `everyMs` after a run that failed. */
   readonly retryMs?: number;
   /** Whether the first run begins at once. */
@@ -19,7 +21,7 @@ export function startChore(options: {
   /** Called after a run that succeeded. */
   readonly onRan?: (() => void) | undefined;
 }): Chore {
-  const { everyMs, retryMs = everyMs, atOnce = false, run, onError, onRan } = options;
+  const { everyMs, nextMs = () => everyMs, retryMs = everyMs, atOnce = false, run, onError, onRan } = options;
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout;
@@ -32,7 +34,7 @@ export function startChore(options: {
       failed = true;
       onError(error);
     }
-    schedule(untilNextMs(failed ? retryMs : everyMs));
+    schedule(untilNextMs(failed ? retryMs : nextMs()));
   };
   const schedule = (delayMs: number) => {
     if (stopped) return;

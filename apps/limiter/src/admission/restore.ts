@@ -108,7 +108,14 @@ export async function restoreSettled(
       names.month(orgId, monthOfLost(lost) ?? '-'),
       names.outbox(orgId),
     ],
-    [clock.offsetUs, admissionId, settlement.chargedTokens, formatOutboxEntry(settlement), MONTH_KEEP_S],
+    [
+      clock.offsetUs,
+      admissionId,
+      settlement.chargedTokens,
+      formatOutboxEntry(settlement),
+      MONTH_KEEP_S,
+      lost.reservedAtMs * 1_000,
+    ],
   );
   const [kind, outboxId] = reply;
   if (kind === 'settled') return { kind, settlement: { ...settlement, orgId, outboxId: String(outboxId) } };

@@ -16,6 +16,7 @@
 --!include time
 --!include record
 --!include slots
+--!include notes
 
 local org_data, open, month_data, outbox = unpack(KEYS, 1, 4)
 local month_name = ARGV[1]
@@ -27,8 +28,8 @@ for i = 1, admissions do ids[i] = ARGV[FIRST_ARG + (i - 1) * ARGS_EACH] end
 local records = redis.call('HMGET', open, unpack(ids))
 
 local ended, ended_ids, slots = {}, {}, {}
--- In tokens. `notes` are fields and values for seed_month.lua.
-local freed, spent, notes = 0, 0, {}
+-- In tokens. `notes` are fields and values for seeder.ts, and `noted_us` when each was reserved.
+local freed, spent, notes, noted_us = 0, 0, {}, {}
 
 -- Returns the reply. That of an ended reservation has yet to get its outbox id.
 local function decide(i)
@@ -58,6 +59,7 @@ local function decide(i)
   freed, spent = freed + context_tokens, spent + charged
   notes[#notes + 1] = 'settled:' .. id
   notes[#notes + 1] = charged
+  noted_us[#noted_us + 1] = record.reserved_us
   -- Microseconds to milliseconds.
   local reserved_ms = string.sub(record.reserved_us, 1, -4)
   return {
@@ -82,9 +84,10 @@ if month[1] then
   redis.call('HSET', month_data, 'charged', exact(month[1] + spent), 'reserved', exact(month[2] - freed))
 elseif month[2] then
   -- The reservations were restored before the month was read back from Postgres. Leave notes for
-  -- seed_month.lua, because the totals from Postgres may not contain these settlements yet.
+  -- seeder.ts, because the totals from Postgres may not contain these settlements yet.
   redis.call('HINCRBY', month_data, 'requests', exact(-#ended_ids))
   redis.call('HSET', month_data, 'reserved', exact(month[2] - freed), unpack(notes))
+  for _, reserved_us in ipairs(noted_us) do redis.call('HINCRBY', month_data, noted_day(reserved_us), 1) end
 end
 for _, reply in ipairs(replies) do
   if reply[1] == 'settled' then reply[2] = redis.call('XADD', outbox, '*', 's', reply[3]) end

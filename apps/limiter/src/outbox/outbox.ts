@@ -3,6 +3,7 @@ import { createOutage, type Logger, startChore } from '@tidegate/runtime';
 import type { LimiterMetrics } from '../metrics.ts';
 import { Lock } from '../redis/lock.ts';
 import type { ScriptDeps } from '../script-deps.ts';
+import { CatchUp } from './catch-up.ts';
 import { SettlementPublisher } from './publisher.ts';
 import { createSettlementQueue } from './queue.ts';
 import { OutboxSweep } from './sweep.ts';
@@ -71,10 +72,18 @@ export function startOutbox(options: OutboxOptions): Outbox {
     minAgeMs: options.sweepMinAgeMs,
     onRepublished: metrics.republished,
   });
+  const catchUp = new CatchUp({
+    sweep: () => sweep.run(),
+    backlog: () => queue.backlog(),
+    maxJobs: SWEEP.maxJobs,
+    everyMs: sweepEveryMs,
+    nowMs: () => performance.now(),
+  });
   const outage = createOutage(logger, 'the outbox sweep failed');
   const chore = startChore({
     everyMs: sweepEveryMs,
-    run: () => sweep.run(),
+    nextMs: () => catchUp.nextMs,
+    run: () => catchUp.run(),
     onRan() {
       outage.worked();
       if (lock.held) metrics.ran('sweep');

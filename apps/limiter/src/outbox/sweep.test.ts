@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import {
   newKeyId,
   newModelId,
@@ -14,9 +14,10 @@ import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { Lock } from '../redis/lock.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
+import { CatchUp } from './catch-up.ts';
 import { formatOutboxEntry } from './entry.ts';
 import { createSettlementQueue, type SettlementQueue } from './queue.ts';
-import { OutboxSweep } from './sweep.ts';
+import { OutboxSweep, type SweepOptions } from './sweep.ts';
 
 const MINUTE_MS = 60_000;
 const AWAY_MS = 4 * SETTLEMENT_RETRIES_MS;
@@ -37,6 +38,10 @@ beforeAll(async () => {
   // The queue rejects until it is connected, in a cluster to every master.
   await eventually(() => queue.backlog());
 });
+beforeEach(async () => {
+  await jobs.obliterate({ force: true });
+  await store.redis.del(store.names.orgs);
+});
 afterAll(async () => {
   await Promise.all([queue.close(), jobs.close()]);
   connection.disconnect();
@@ -56,8 +61,18 @@ async function entryAt(orgId: string, atMs: number): Promise<string> {
   return reservationId;
 }
 
+/** Adds entries of which this release reads none, as after going back to it from a newer one. */
+async function unreadableAt(orgId: string, atMs: number, count: number): Promise<void> {
+  const pipeline = store.redis.pipeline();
+  for (let i = 0; i < count; i++) pipeline.xadd(store.names.outbox(orgId), `${atMs}-${i}`, 's', 'newer');
+  await pipeline.exec();
+  await store.redis.sadd(store.names.orgs, orgId);
+}
+
 /** Sweeps as of `agoMs` ago. */
-const sweep = (agoMs: number) =>
+const sweep = (agoMs: number, more: Partial<SweepOptions> = {}) => sweeper(agoMs, more).run();
+
+const sweeper = (agoMs: number, more: Partial<SweepOptions> = {}) =>
   new OutboxSweep({
     ...store.scriptDepsAt(0),
     queue,
@@ -66,7 +81,8 @@ const sweep = (agoMs: number) =>
     maxJobs: 10,
     maxBacklog: 10,
     onRepublished: () => {},
-  }).run();
+    ...more,
+  });
 
 const waiting = async () =>
   (await jobs.getJobs(['waiting'])).flatMap(({ data }) => data.settlements.map((s) => s.reservationId));
@@ -91,4 +107,73 @@ it('a dead job holds up neither its own settlements nor later ones', async () =>
   const later = await entryAt(orgId, firstMs + 30 * MINUTE_MS);
   await sweep(0);
   expect(await waiting()).toEqual([first, later]);
+});
+
+it.each([
+  ['one, in front', 1],
+  ['a whole page of them, in front', 100],
+])('entries that cannot be read (%s) hold up none behind them', async (_which, unreadable) => {
+  const orgId = newOrgId();
+  const firstMs = Date.now() - 10 * MINUTE_MS;
+  await unreadableAt(orgId, firstMs, unreadable);
+  const readable: string[] = [];
+  for (let i = 1; i <= 100; i++) readable.push(await entryAt(orgId, firstMs + i));
+  expect(await sweep(0)).toBeGreaterThan(0);
+  expect((await waiting()).sort()).toEqual(readable.sort());
+});
+
+it('an entry that cannot be read counts toward the age of the oldest one', async () => {
+  await unreadableAt(newOrgId(), Date.now() - 10 * MINUTE_MS, 1);
+  let oldestS = 0;
+  const onSwept = (seconds: number) => {
+    oldestS = seconds;
+  };
+  expect(await sweep(0, { onSwept })).toBe(0);
+  expect(oldestS).toBeGreaterThan(599);
+});
+
+/** Writes nothing and confirms everything that is queued, as metering does. */
+async function meterAll(orgId: string): Promise<number> {
+  const settlements = (await jobs.getJobs(['waiting'])).flatMap(({ data }) => data.settlements);
+  if (settlements.length > 0)
+    await store.redis.xdel(store.names.outbox(orgId), ...settlements.map(({ outboxId }) => outboxId));
+  await jobs.drain();
+  return settlements.length;
+}
+
+it('what one run leaves comes soon, once metering has done most of it, and at the interval at the latest', async () => {
+  const orgId = newOrgId();
+  const firstMs = Date.now() - 10 * MINUTE_MS;
+  for (let i = 0; i < 250; i++) await entryAt(orgId, firstMs + i);
+  let nowMs = 0;
+  const catchUp = new CatchUp({
+    sweep: () => sweep(0, { maxJobs: 1 }),
+    backlog: () => queue.backlog(),
+    maxJobs: 1,
+    everyMs: 10_000,
+    nowMs: () => nowMs,
+  });
+  await catchUp.run();
+  expect(catchUp.nextMs).toBe(1_000);
+  await meterAll(orgId);
+  nowMs = 1_000;
+  await catchUp.run();
+  expect(await waiting()).toHaveLength(100);
+
+  // Metering has not begun with these, so that an early run would offer the same ones again.
+  await store.redis.del(store.names.sweepLock);
+  nowMs = 2_000;
+  await catchUp.run();
+  expect(await store.redis.exists(store.names.sweepLock)).toBe(0);
+  nowMs = 11_000;
+  await catchUp.run();
+  expect(await store.redis.exists(store.names.sweepLock)).toBe(1);
+
+  await meterAll(orgId);
+  nowMs = 12_000;
+  await catchUp.run();
+  expect(await meterAll(orgId)).toBe(50);
+  nowMs = 13_000;
+  await catchUp.run();
+  expect(catchUp.nextMs).toBe(10_000);
 });

@@ -32,6 +32,8 @@ export interface SweepOptions extends ScriptDeps {
   readonly onSwept?: (oldestS: number) => void;
 }
 
+type OutboxPage = readonly (readonly [id: string, fields: readonly string[]])[];
+
 /** The budget of one run. */
 interface Budget {
   /** How many jobs are left. */
@@ -110,20 +112,28 @@ export class OutboxSweep {
   async #sweepOrg(orgId: string, before: string, budget: Budget): Promise<void> {
     let from = '-';
     do {
-      const batch = await this.#read(orgId, from, before);
-      const [first] = batch;
-      const last = batch.at(-1);
-      if (!first || !last) return;
-      budget.oldestMs = Math.min(budget.oldestMs ?? Number.MAX_VALUE, Number.parseInt(first.outboxId, 10));
-      // Do not ask the queue while there is nothing to add.
-      budget.behind ??= this.#isBehind();
-      if (await budget.behind) return;
-      budget.jobs--;
-      await this.#options.queue.add(batch, { jobId: jobIdOf(first, before) });
-      this.#options.onRepublished(batch.length);
-      if (batch.length < BATCH_MAX) return;
-      from = `(${last.outboxId}`;
+      const page = await this.#read(orgId, from, before);
+      const oldestId = page[0]?.[0];
+      const newestId = page.at(-1)?.[0];
+      if (oldestId === undefined || newestId === undefined) return;
+      budget.oldestMs = Math.min(budget.oldestMs ?? Number.MAX_VALUE, Number.parseInt(oldestId, 10));
+      if (!(await this.#send(settlementsOf(orgId, page), before, budget))) return;
+      if (page.length < BATCH_MAX) return;
+      from = `(${newestId}`;
     } while (budget.jobs > 0);
+  }
+
+  /** Resolves to false if metering is behind. */
+  async #send(batch: readonly Settlement[], before: string, budget: Budget): Promise<boolean> {
+    const [first] = batch;
+    // Do not ask the queue while there is nothing to add.
+    if (!first) return true;
+    budget.behind ??= this.#isBehind();
+    if (await budget.behind) return false;
+    budget.jobs--;
+    await this.#options.queue.add(batch, { jobId: jobIdOf(first, before) });
+    this.#options.onRepublished(batch.length);
+    return true;
   }
 
   async #isBehind(): Promise<boolean> {
@@ -131,21 +141,28 @@ export class OutboxSweep {
     return (await queue.backlog()) > maxBacklog;
   }
 
-  async #read(orgId: string, from: string, before: string): Promise<Settlement[]> {
+  /** Reads one page, with the entries that this limiter cannot read. */
+  async #read(orgId: string, from: string, before: string): Promise<OutboxPage> {
     const { store, names } = this.#options;
-    const entries = (await store.command(
+    return (await store.command(
       'xrange',
       names.outbox(orgId),
       from,
       before,
       'COUNT',
       BATCH_MAX,
-    )) as [id: string, fields: string[]][];
-    return entries
-      .map(([id, fields]) => parseOutboxEntry(orgId, id, fields[1] ?? ''))
-      .filter((settlement) => settlement !== null);
+    )) as OutboxPage;
   }
 }
+
+/**
+ * The settlements of a page. An entry that cannot be read here, such as one of a newer release,
+ * stays in the outbox for a limiter that can.
+ */
+const settlementsOf = (orgId: string, page: OutboxPage): Settlement[] =>
+  page
+    .map(([id, fields]) => parseOutboxEntry(orgId, id, fields[1] ?? ''))
+    .filter((settlement) => settlement !== null);
 
 function jobIdOf({ orgId, outboxId }: Settlement, before: string): string {
   const generation = Math.floor((Number(before) - Number.parseInt(outboxId, 10)) / GENERATION_MS);

@@ -114,7 +114,11 @@ export class OlderCopies {
     }
   }
 
-  /** Versions in Redis are read first: those in Postgres only grow, unless it is an older copy. */
+  /**
+   * Postgres is read first, so a version in Redis may be newer only because a plan was changed in
+   * between. That is harmless: `putLimitsBack` reads Postgres again, and leaves alone what Postgres
+   * has by then.
+   */
   async #putLimitsBack(): Promise<string[]> {
     const { store, names, db, seeder, notices } = this.#options;
     const changed: string[] = [];

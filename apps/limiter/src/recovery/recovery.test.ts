@@ -8,6 +8,8 @@ import { LimiterError } from '../limiter-error.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import { Lock } from '../redis/lock.ts';
 import type { ScriptDeps } from '../script-deps.ts';
+import { readOrgs } from '../seeding/rows.ts';
+import { ensureLifeNames } from '../seeding/seed.ts';
 import { Seeder } from '../seeding/seeder.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
 import {
@@ -23,8 +25,11 @@ import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
 import { Recovery } from './recovery.ts';
 
-/** Lets the test be slow, and leaves the search for lost state to the limiter under test. */
-const PATIENT = { leaseMs: 3_600_000, recoverEveryMs: 3_600_000 };
+/**
+ * Lets the test be slow, and leaves the search for lost state and the reaping to the limiter under
+ * test. Otherwise these would take the reaper's lock as soon as their grace period is over.
+ */
+const PATIENT = { leaseMs: 3_600_000, graceMs: 3_600_000, recoverEveryMs: 3_600_000 };
 const A_MINUTE_MS = 60_000;
 
 let postgres: TestPostgres;
@@ -94,7 +99,8 @@ describe('an organization', () => {
 
   it('without requests starts to recover soon after the loss, and every session is told', async () => {
     const { orgId } = await makeKey(db, await makeOrg(db));
-    const looking = rig.session(await rig.limiter({ timing: { ...PATIENT, recoverEveryMs: 50 } }));
+    const limiter = await rig.limiter({ timing: { ...PATIENT, recoverEveryMs: 50 } });
+    const looking = rig.session(limiter);
     await monthOfOrg(looking, orgId);
     await store.everywhere('flushall');
     await eventually(async () => store.redis.hget(store.names.org(orgId), 'opens_us'));
@@ -102,6 +108,7 @@ describe('an organization', () => {
       notices.filter((n) => n.orgStateLost?.orgId === orgId).length;
     // The notice is repeated for gateways that missed it.
     await eventually(() => told(one) > 1 && told(looking) > 1);
+    await limiter.close();
   });
 });
 
@@ -132,6 +139,27 @@ describe('a change in Postgres that no limiter was told of', () => {
       async () => (await one.decide({ admit: anAdmitInput(key, instanceId) })).outcome === 'keyInvalid',
     );
     await limiter.close();
+  });
+});
+
+describe('a search for lost state', () => {
+  it('counts what was lost, and not what a limiter named and never wrote', async () => {
+    const [lost, unwritten] = [await makeOrg(db), await makeOrg(db)];
+    await monthOfOrg(one, lost);
+    const scriptDeps = store.scriptDepsAt(0);
+    const { names } = scriptDeps;
+    await readOrgs(db, await ensureLifeNames(scriptDeps, [unwritten]));
+    await store.redis.del(names.org(lost));
+    const seeder = new Seeder(scriptDeps, db);
+    const notices = { publish: async () => {} } as unknown as NoticeHub;
+    const lock = new Lock(scriptDeps.store, `${names.recoveryLock}:count`, 'test', 60_000);
+    // Earlier tests may have left other organizations without state.
+    await seeder.refreshOrgs(
+      (await db.org.findMany()).map(({ id }) => id).filter((id) => id !== lost && id !== unwritten),
+    );
+    expect(await new Recovery({ ...scriptDeps, db, seeder, notices, lock }).run()).toBe(1);
+    expect(await store.redis.hget(names.org(unwritten), 'version')).not.toBeNull();
+    expect(await store.redis.hget(names.org(unwritten), 'opens_us')).toBeNull();
   });
 });
 

@@ -58,11 +58,13 @@ export class Recovery {
     let after = '';
     while (await lock.acquire()) {
       const orgs = await readLiveOrgs(db, after, ORGS_PER_PAGE);
-      const { lost, behind } = await this.#check(orgs);
-      if (lost.length + behind.length > 0)
-        await this.#allSettled([this.#options.seeder.refreshOrgs([...lost, ...behind])]);
+      const { missing, behind } = await this.#check(orgs);
+      if (missing.length + behind.length > 0) {
+        const refreshed = [this.#options.seeder.refreshOrgs([...missing, ...behind])];
+        const [lost = 0] = await this.#allSettled(refreshed);
+        found += lost;
+      }
       await this.#allSettled(behind.map((orgId) => notices.publish({ orgChanged: { orgId } })));
-      found += lost.length;
       if (orgs.length < ORGS_PER_PAGE) {
         this.#seenRecovering = this.#recovering;
         await this.#revokeAgain();
@@ -90,7 +92,8 @@ export class Recovery {
     );
   }
 
-  async #check(orgs: readonly LimitsVersion[]): Promise<{ lost: string[]; behind: string[] }> {
+  /** Returns the organizations without limits in Redis, and those whose limits there are old. */
+  async #check(orgs: readonly LimitsVersion[]): Promise<{ missing: string[]; behind: string[] }> {
     const { store, names, clock, notices } = this.#options;
     const states = await this.#allSettled(
       orgs.map(
@@ -98,13 +101,14 @@ export class Recovery {
           store.command('hgetall', names.org(orgId)) as Promise<Readonly<Record<string, string>>>,
       ),
     );
-    const lost: string[] = [];
+    // Not necessarily lost: a limiter may have died between naming the first life and writing it.
+    const missing: string[] = [];
     const behind: string[] = [];
     const orgsOf = new Map<string, string[]>();
     for (const [i, { orgId, version }] of orgs.entries()) {
       const state = states[i];
       if (state === undefined) continue;
-      if (state.version === undefined) lost.push(orgId);
+      if (state.version === undefined) missing.push(orgId);
       else if (Number(state.version) < version) behind.push(orgId);
       // This process's idea of the time is good enough: one notice more or less does not matter.
       if (Number(state.opens_us ?? 0) > clock.nowMs() * 1_000) {
@@ -118,7 +122,7 @@ export class Recovery {
       orgs.map(({ orgId }) => orgId),
       orgsOf,
     );
-    return { lost, behind };
+    return { missing, behind };
   }
 
   /**

@@ -21,6 +21,16 @@ afterAll(async () => {
   await redis.stop();
 });
 
+const anOrg = () => ({
+  orgId: newOrgId(),
+  version: 2,
+  images: true,
+  requestsPerMinute: 2,
+  requestsAtOnce: 2,
+  requestsPerMonth: 2,
+  tokensPerMonth: 2,
+});
+
 describe('a late read of Postgres', () => {
   it('does not bring a revoked key back, and the revoked key expires', async () => {
     const key: KeyRow = {
@@ -69,15 +79,7 @@ describe('a late read of Postgres', () => {
   });
 
   it('does not bring older limits back, and does not change the requests in flight', async () => {
-    const org = {
-      orgId: newOrgId(),
-      version: 2,
-      images: true,
-      requestsPerMinute: 2,
-      requestsAtOnce: 2,
-      requestsPerMonth: 2,
-      tokensPerMonth: 2,
-    };
+    const org = anOrg();
     const scriptDeps = test.scriptDepsAt(0);
     const limits = () => test.redis.hmget(test.names.org(org.orgId), 'version', 'rpm', 'in_flight');
     await putOrg(scriptDeps, org);
@@ -89,13 +91,33 @@ describe('a late read of Postgres', () => {
   });
 
   it('does not reset a month that has reservations', async () => {
-    const orgId = newOrgId();
+    const org = anOrg();
+    const { orgId } = org;
     const scriptDeps = test.scriptDepsAt(0);
+    await putOrg(scriptDeps, org);
     const name = test.names.month(orgId, '2026-06');
     await seedMonth(scriptDeps, orgId, '2026-06', { requests: 5, chargedTokens: 50 });
     await test.redis.hincrby(name, 'requests', 1);
     await seedMonth(scriptDeps, orgId, '2026-06', { requests: 5, chargedTokens: 50 });
     expect(await test.redis.hgetall(name)).toEqual({ requests: '6', charged: '50', reserved: '0' });
+  });
+});
+
+describe('a read of a month that began before Redis lost its data', () => {
+  it('seeds nothing before the organization admits again, because gateways may still restore', async () => {
+    const org = anOrg();
+    const { orgId } = org;
+    const scriptDeps = test.scriptDepsAt(0);
+    const name = test.names.month(orgId, '2026-06');
+    const seed = (offsetMs = 0) =>
+      seedMonth(test.scriptDepsAt(offsetMs), orgId, '2026-06', { requests: 5, chargedTokens: 50 });
+    await seed();
+    expect(await test.redis.exists(name)).toBe(0);
+    await putOrg(scriptDeps, org, false);
+    await seed();
+    expect(await test.redis.exists(name)).toBe(0);
+    await seed(61_000);
+    expect(await test.redis.hget(name, 'charged')).toBe('50');
   });
 });
 

@@ -1,5 +1,5 @@
 import { randomBase62 } from '@tidegate/contracts';
-import { WINDOW_MS } from '@tidegate/limits';
+import { DAY_MS, dayOf, monthEndMs, WINDOW_MS } from '@tidegate/limits';
 import { unexpected } from '../admission/decision.ts';
 import { LimiterError } from '../limiter-error.ts';
 import type { ScriptDeps } from '../script-deps.ts';
@@ -20,8 +20,9 @@ export const REVOKED_KEEP_S = 7 * DAY_S;
 const EXPIRED_KEEP_S = DAY_S;
 /** Counted from the seeding, which happens in the month or just after it. */
 export const MONTH_KEEP_S = 70 * DAY_S;
-/** The prefix of the fields that settle.lua writes. */
+/** The prefixes of the fields that settle.lua writes: notes, and how many of them each day has. */
 const SETTLED = 'settled:';
+const NOTED_DAY = 'day:';
 const LIFE_LENGTH = 12;
 /**
  * Lasts until every admission before the loss has left its window. That is much longer than a
@@ -113,9 +114,11 @@ export interface UnseededMonth {
   readonly fields: number;
   /** Charged tokens by reservation id. */
   readonly settled: ReadonlyMap<string, number>;
+  /** The days (UTC) of these reservations. */
+  readonly days: readonly string[];
 }
 
-const NOTHING_YET: UnseededMonth = { fields: 0, settled: new Map() };
+const NOTHING_YET: UnseededMonth = { fields: 0, settled: new Map(), days: [] };
 
 export async function readUnseeded(
   { store, names }: ScriptDeps,
@@ -123,16 +126,32 @@ export async function readUnseeded(
   month: string,
 ): Promise<UnseededMonth> {
   const all = Object.entries((await store.command('hgetall', names.month(orgId, month))) as object);
-  const settled = all.filter(([field]) => field.startsWith(SETTLED));
-  return {
-    fields: all.length,
-    settled: new Map(settled.map(([field, charged]) => [field.slice(SETTLED.length), Number(charged)])),
-  };
+  const ofPrefix = (prefix: string) =>
+    all
+      .filter(([field]) => field.startsWith(prefix))
+      .map(([field, value]) => [field.slice(prefix.length), Number(value)] as const);
+  const settled = new Map(ofPrefix(SETTLED));
+  const noted = ofPrefix(NOTED_DAY);
+  // A limiter of the release before notes no days. Then it may be any day of the month.
+  const isComplete = noted.reduce((sum, [, count]) => sum + count, 0) === settled.size;
+  const days = isComplete ? noted.map(([day]) => dayOf(Number(day) * DAY_MS)) : daysOf(month);
+  return { fields: all.length, settled, days };
 }
 
-/** Runs seed_month.lua. Resolves to false if something was settled since `unseeded` was read. */
+/** All days of a month. */
+function daysOf(month: string): string[] {
+  const days: string[] = [];
+  for (let ms = Date.parse(`${month}-01`); ms < monthEndMs(month); ms += DAY_MS) days.push(dayOf(ms));
+  return days;
+}
+
+/**
+ * Runs seed_month.lua. Resolves to false if something was settled since `unseeded` was read. If the
+ * organization is missing or recovers, nothing is seeded, and the next script that needs the month
+ * says so.
+ */
 export async function seedMonth(
-  { store, names }: ScriptDeps,
+  { store, names, clock }: ScriptDeps,
   orgId: string,
   month: string,
   totals: MonthRow,
@@ -140,8 +159,8 @@ export async function seedMonth(
 ): Promise<boolean> {
   const [code] = await store.run(
     SCRIPTS.seedMonth,
-    [names.month(orgId, month)],
-    [totals.requests, totals.chargedTokens, MONTH_KEEP_S, unseeded.fields],
+    [names.month(orgId, month), names.org(orgId)],
+    [totals.requests, totals.chargedTokens, MONTH_KEEP_S, unseeded.fields, clock.offsetUs],
   );
   return code !== 'changed';
 }

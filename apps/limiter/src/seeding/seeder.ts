@@ -85,7 +85,7 @@ export class Seeder {
 
   /** Resolves to false if there is no such organization. */
   seedOrg(orgId: string): Promise<boolean> {
-    return this.#reads.read(`org ${orgId}`, async () => (await this.#writeOrgs([orgId])) > 0);
+    return this.#reads.read(`org ${orgId}`, async () => (await this.#writeOrgs([orgId])).known > 0);
   }
 
   isDeleted(orgId: string): Promise<boolean> {
@@ -100,8 +100,8 @@ export class Seeder {
     return this.#reads.read(`month ${orgId} ${month}`, async () => {
       for (let attempt = 0; attempt < MAX_READS; attempt++) {
         const unseeded = await readUnseeded(this.#scriptDeps, orgId, month);
-        const { settled } = unseeded;
-        const totals = await readMonth(this.#db, orgId, month, [...settled.keys()]);
+        const { settled, days } = unseeded;
+        const totals = await readMonth(this.#db, orgId, month, { ids: [...settled.keys()], days });
         const unwritten = [...settled].filter(([id]) => !totals.written.has(id));
         const requests = totals.requests + unwritten.length;
         const chargedTokens = unwritten.reduce((sum, [, charged]) => sum + charged, totals.chargedTokens);
@@ -116,11 +116,16 @@ export class Seeder {
     return this.#reads.read(`totals ${orgId} ${month}`, () => readMonth(this.#db, orgId, month));
   }
 
-  /** Writes the current limits through. Uses its own read, never one that began earlier. */
-  async refreshOrgs(orgIds: readonly string[]): Promise<void> {
+  /**
+   * Writes the current limits through. Uses its own read, never one that began earlier. Resolves to
+   * how many of the organizations had lost their state, and begin to recover with this call.
+   */
+  async refreshOrgs(orgIds: readonly string[]): Promise<number> {
     this.#misses.clear();
+    let lost = 0;
     for (let i = 0; i < orgIds.length; i += ORGS_PER_QUERY)
-      await this.#writeOrgs(orgIds.slice(i, i + ORGS_PER_QUERY));
+      lost += (await this.#writeOrgs(orgIds.slice(i, i + ORGS_PER_QUERY))).lost;
+    return lost;
   }
 
   /**
@@ -139,8 +144,8 @@ export class Seeder {
     return older.filter((_, i) => codes[i] === 'written').map(({ orgId }) => orgId);
   }
 
-  /** Returns how many of the organizations exist. */
-  async #writeOrgs(orgIds: readonly string[]): Promise<number> {
+  /** Returns how many of the organizations exist, and how many of these had lost their state. */
+  async #writeOrgs(orgIds: readonly string[]): Promise<{ known: number; lost: number }> {
     const rows = await readOrgs(this.#db, await ensureLifeNames(this.#scriptDeps, orgIds));
     const written = await Promise.all(
       rows.map(async (row) => ({ ...row, code: await writeOrg(this.#scriptDeps, row) })),
@@ -150,8 +155,9 @@ export class Seeder {
     const known = new Set(rows.map(({ orgId }) => orgId));
     const unknown = orgIds.filter((orgId) => !known.has(orgId));
     await Promise.all(unknown.map((orgId) => unnameOrg(this.#scriptDeps, orgId)));
-    for (const { orgId, code } of written) if (code === 'recovering') this.#onStateLost(orgId);
-    return rows.length;
+    const lost = written.filter(({ code }) => code === 'recovering');
+    for (const { orgId } of lost) this.#onStateLost(orgId);
+    return { known: rows.length, lost: lost.length };
   }
 
   /** Called when another limiter has written something through. */

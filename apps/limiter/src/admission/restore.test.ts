@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newInstanceId, newKeyId, newOrgId, newRequestId } from '@tidegate/contracts';
+import { type TestRedis, testRedis } from '@tidegate/testing';
+import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
+import type { ScriptDeps } from '../script-deps.ts';
+import { seedKey } from '../seeding/seed.ts';
+import { openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
+import { putOrg } from '../testing/org.ts';
+import { type LostAdmission, restore, restoreSettled } from './restore.ts';
+import { settle } from './settle.ts';
+
+let redis: TestRedis;
+let test: TestStore;
+let scriptDeps: ScriptDeps;
+let lost: LostAdmission;
+
+beforeAll(async () => {
+  redis = await testRedis();
+  test = await openStore(redis.url);
+  scriptDeps = test.scriptDepsAt(0);
+});
+
+/** An organization that recovers, and a reserved admission that its gateway remembers. */
+beforeEach(async () => {
+  const [orgId, keyId, instanceId] = [newOrgId(), newKeyId(), newInstanceId()];
+  await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN }, false);
+  await seedKey(scriptDeps, {
+    ...ROOMY_KEY,
+    keyId,
+    orgId,
+    hash: Buffer.alloc(32),
+    revoked: false,
+    expiresAtMs: 0,
+  });
+  await sendHeartbeat(scriptDeps, instanceId, false);
+  await joinOrg(scriptDeps, instanceId, orgId);
+  const [admittedAtMs, reservedAtMs] = [Date.now(), Date.now()];
+  const what = { modelId: 'mdl_test', contextTokens: 1_000, streamed: false, admittedAtMs, reservedAtMs };
+  lost = { orgId, keyId, instanceId, admissionId: newRequestId(), ...what };
+});
+
+afterAll(async () => {
+  test.redis.disconnect();
+  await redis.stop();
+});
+
+const END = {
+  answered: true,
+  usage: { promptTokens: 3, completionTokens: 4 },
+  durationMs: 12,
+  errorCode: null,
+  firstChunkMs: null,
+};
+const month = () => scriptDeps.clock.month().name;
+
+async function held() {
+  const { orgId, keyId } = lost;
+  const [org, key, reserved, outbox] = await Promise.all([
+    test.redis.hget(test.names.org(orgId), 'in_flight'),
+    test.redis.hget(test.names.key(orgId, keyId), 'in_flight'),
+    test.redis.hget(test.names.month(orgId, month()), 'reserved'),
+    test.redis.xlen(test.names.outbox(orgId)),
+  ]);
+  return { org: Number(org), key: Number(key), reserved: Number(reserved), outbox };
+}
+
+describe('a repeated restore', () => {
+  it('holds one slot and one reservation', async () => {
+    expect(await restore(scriptDeps, lost)).toBe('restored');
+    expect(await restore(scriptDeps, lost)).toBe('present');
+    expect(await held()).toEqual({ org: 1, key: 1, reserved: 1_000, outbox: 0 });
+  });
+
+  it('that arrives after the settlement holds nothing, and nothing is charged twice', async () => {
+    await restore(scriptDeps, lost);
+    const settled = () => settle(scriptDeps, lost, { keyId: lost.keyId, month: month() }, END);
+    expect((await settled()).kind).toBe('settled');
+    expect(await restore(scriptDeps, lost)).toBe('present');
+    expect((await settled()).kind).toBe('unknown');
+    expect(await held()).toEqual({ org: 0, key: 0, reserved: 0, outbox: 1 });
+  });
+
+  it('that arrives after the settlement itself was restored holds nothing', async () => {
+    expect((await restoreSettled(scriptDeps, lost, END)).kind).toBe('settled');
+    expect(await restore(scriptDeps, lost)).toBe('present');
+    expect(await held()).toEqual({ org: 0, key: 0, reserved: 0, outbox: 1 });
+  });
+});
