@@ -132,7 +132,7 @@ export async function readUnseeded(
       .map(([field, value]) => [field.slice(prefix.length), Number(value)] as const);
   const settled = new Map(ofPrefix(SETTLED));
   const noted = ofPrefix(NOTED_DAY);
-  // A limiter of the release before notes no days. Then it may be any day of the month.
+  // A limiter of the previous release notes no days. Then it may be any day of the month.
   const isComplete = noted.reduce((sum, [, count]) => sum + count, 0) === settled.size;
   const days = isComplete ? noted.map(([day]) => dayOf(Number(day) * DAY_MS)) : daysOf(month);
   return { fields: all.length, settled, days };
