@@ -112,7 +112,7 @@ describe('what was settled before its month is seeded', () => {
     expect([...(await readUnseeded(scriptDeps, orgId, MONTH)).days].sort()).toEqual([first, third]);
   });
 
-  it('is found on any day if a limiter of the release before settled some of it', async () => {
+  it('is found on any day if a limiter of the previous release settled some of it', async () => {
     const [first, second] = DAYS;
     await settled(reservedOn(first));
     const old = reservedOn(second);
