@@ -441,6 +441,30 @@ describe('a model whose pods answer, but cannot be called', () => {
     expect(ends).toHaveLength(1);
   });
 
+  it('has as long, too, if its replicas were gone for a moment', async () => {
+    let probes = 0;
+    model.prependListener('request', () => probes++);
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    let nowMs = 0;
+    const { driver, last, urls } = driverOf(LATE, { nowMs: () => nowMs });
+    driver.launch(false);
+    await eventually(() => urls()?.length === 1 && cluster.watching === 1);
+    nowMs = 10_000;
+    const answer = cluster.fallSilent();
+    ready();
+    modelAnswers = { status: 503, body: '' };
+    ready('127.0.0.2');
+    const probed = (count: number) => eventually(() => probes > count || last()?.type !== 'up');
+    await probed(3);
+    answer();
+    await probed(probes + 10);
+    expect(last()?.type).toBe('up');
+    nowMs = 11_000;
+    await eventually(() => last()?.type === 'down');
+    expect(last()).toMatchObject({ watching: false });
+  });
+
   it('stays on if it is always on', async () => {
     modelAnswers = { status: 401, body: '' };
     cluster.workload(DEPLOYMENT, 1);

@@ -228,7 +228,8 @@ export class Launch {
   /** Kubernetes has no ready replica any more. */
   async #noteLoss(): Promise<void> {
     if (!this.#up && this.#reason === '') return;
-    this.#up = false;
+    // Its replicas may be back before the answer. They are loading then.
+    this.#beDown();
     const { api, settings } = this.#options;
     const scale = await api.scale(settings, this.#ending.signal).catch(() => null);
     if (this.#ending.signal.aborted || this.#probes.size > 0) return;
@@ -257,10 +258,15 @@ export class Launch {
   /** Reports why it cannot be called, and continues. */
   #complain(reason: string): void {
     if (this.#ending.signal.aborted || this.#reason === reason) return;
-    if (this.#up) this.#deadlineMs = this.#deadlineFromNow();
-    this.#up = false;
+    this.#beDown();
     this.#reason = reason;
     this.#options.report({ type: 'down', reason, watching: true });
+  }
+
+  /** A model that was up has as long as a start to come back. */
+  #beDown(): void {
+    if (this.#up) this.#deadlineMs = this.#deadlineFromNow();
+    this.#up = false;
   }
 
   #lose(reason: string): void {
