@@ -17,13 +17,17 @@ class Store {
   #waiting: (() => void)[] = [];
   hold = false;
 
-  async writeCondition(modelId: string, { condition }: PersistedCondition): Promise<void> {
+  /** The model whose row is locked. */
+  locked = '';
+
+  async writeCondition(modelId: string, { condition, reason }: PersistedCondition): Promise<void> {
+    if (modelId === this.locked) throw new Error('locked');
     if (this.hold) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (this.fail) {
       this.fail = false;
       throw new Error('unavailable');
     }
-    this.written.push(`${modelId} ${condition}`);
+    this.written.push(`${modelId} ${condition}${reason}`);
   }
 
   release(): void {
@@ -56,6 +60,28 @@ describe('condition writes', () => {
     writer.write('a', record('failed'));
     expect(await writer.flush(5_000)).toBe(true);
     expect(store.written).toEqual(['a failed']);
+  });
+
+  it('are not held up by those of one model that fail', async () => {
+    const store = new Store();
+    const writer = new ConditionWriter(store, logger);
+    store.locked = 'a';
+    for (const modelId of ['a', 'b', 'c']) writer.write(modelId, record('running'));
+    expect(await writer.flushOne('c', 5_000)).toBe(true);
+    expect(store.written).toEqual(['b running', 'c running']);
+    expect(await writer.flushOne('a', 10)).toBe(false);
+    store.locked = '';
+    expect(await writer.flushOne('a', 5_000)).toBe(true);
+    expect(store.written.at(-1)).toBe('a running');
+    expect(await writer.flushOne('a', 0)).toBe(true);
+  });
+
+  it('have no NUL bytes, which Postgres does not take', async () => {
+    const store = new Store();
+    const writer = new ConditionWriter(store, logger);
+    writer.write('a', { ...record('failed'), reason: ': pr\0inted\0' });
+    await writer.flush(5_000);
+    expect(store.written).toEqual(['a failed: printed']);
   });
 
   it('are not reported as done before they are, and do not happen after the end', async () => {

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { createOutage, type Logger, type Outage, within } from '@tidegate/runtime';
 import type { PersistedCondition } from './spec.ts';
 import type { ModelStore } from './store.ts';
@@ -6,13 +7,15 @@ const RETRY_MS = 500;
 
 /**
  * Writes conditions to Postgres in the order they came. Only the newest of each model is kept, so
- * at most one for each model waits. A failed write is retried until it succeeds or the writer is
- * closed.
+ * at most one for each model waits. A failed write is retried behind the others, until it succeeds
+ * or the writer is closed: one model's row may be locked.
  */
 export class ConditionWriter {
   readonly #store: Pick<ModelStore, 'writeCondition'>;
   readonly #outage: Outage;
   readonly #waiting = new Map<string, PersistedCondition>();
+  /** Emits the id of a model whose newest condition is written. */
+  readonly #written = new EventEmitter().setMaxListeners(0);
   #working: Promise<void> | null = null;
   #closed = false;
 
@@ -24,7 +27,8 @@ export class ConditionWriter {
   write(modelId: string, record: PersistedCondition): void {
     if (this.#closed) return;
     this.#waiting.delete(modelId);
-    this.#waiting.set(modelId, record);
+    // A program may print NUL bytes. Postgres takes none.
+    this.#waiting.set(modelId, { ...record, reason: record.reason.replaceAll('\0', '') });
     this.#working ??= this.#work();
   }
 
@@ -35,6 +39,15 @@ export class ConditionWriter {
     if (!this.#working) return true;
     const written = this.#working.then(() => !this.#closed);
     return within(written, timeoutMs, false);
+  }
+
+  /** Does the same for one model. The others may have to wait for longer. */
+  async flushOne(modelId: string, timeoutMs: number): Promise<boolean> {
+    if (!this.#waiting.has(modelId)) return true;
+    return once(this.#written, modelId, { signal: AbortSignal.timeout(timeoutMs) }).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Writes what is waiting, for at most `timeoutMs`. Then it writes nothing more. */
@@ -59,9 +72,15 @@ export class ConditionWriter {
       try {
         await this.#store.writeCondition(modelId, record);
         this.#outage.worked();
-        if (this.#waiting.get(modelId) === record) this.#waiting.delete(modelId);
+        if (this.#waiting.get(modelId) !== record) continue;
+        this.#waiting.delete(modelId);
+        this.#written.emit(modelId);
       } catch (err) {
         this.#outage.failed(err, { modelId });
+        if (this.#waiting.get(modelId) === record) {
+          this.#waiting.delete(modelId);
+          this.#waiting.set(modelId, record);
+        }
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }

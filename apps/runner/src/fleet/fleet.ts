@@ -113,7 +113,7 @@ export class Fleet {
     const supervisor = this.#supervisors.get(modelId);
     if (!supervisor) return undefined;
     supervisor.dispatch({ type: wish });
-    if (!(await this.#deps.writer.flush(this.#deps.timings.persistMs)))
+    if (!(await this.#deps.writer.flushOne(modelId, this.#deps.timings.persistMs)))
       throw new Error('the condition could not be written in time');
     return supervisor.status();
   }

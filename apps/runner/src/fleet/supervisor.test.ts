@@ -99,7 +99,7 @@ function gatewaysOfNone(): Gateways {
   return gateways;
 }
 
-const supervise = (driver: Stuck, spec: ModelSpec = SPEC, room = fullRoom()) => {
+const supervise = (driver: Stuck, spec: ModelSpec = SPEC, room = fullRoom(), monotonicMs = () => 0) => {
   const lines: string[] = [];
   const logger = createLogger({
     service: 'runner',
@@ -109,7 +109,7 @@ const supervise = (driver: Stuck, spec: ModelSpec = SPEC, room = fullRoom()) => 
   const supervisor = new Supervisor(spec, {
     catalog: new CatalogSource(0),
     nowMs: () => 0,
-    monotonicMs: () => 0,
+    monotonicMs,
     logger,
     metrics: createRunnerMetrics(createMetrics('runner')),
     room,
@@ -148,6 +148,27 @@ describe('a model that cannot be ended', () => {
     const { length } = driver.did;
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(driver.did).toHaveLength(length);
+  });
+});
+
+describe('a model that an owner starts in a full pool', () => {
+  it('waits for an idle model to leave as long as one just used, however long it was unused', async () => {
+    const room = fullRoom();
+    const idle = new Neighbour('mdl_2', 2, true);
+    room.hold(idle);
+    let nowMs = 0;
+    const waking: ModelSpec = { ...SPEC, mode: 'wake_on_request', cost: 1 };
+    const { supervisor } = supervise(new Stuck(0), waking, room, () => nowMs);
+    supervisor.begin({ condition: 'stopped', reason: '', atMs: 0 }, await supervisor.look(0));
+    nowMs = 3_600_000;
+    supervisor.dispatch({ type: 'start' });
+    nowMs += FLEET_TIMINGS.room.maxFirstMs - 1;
+    supervisor.sleepIfIdle();
+    expect([supervisor.condition, idle.did]).toEqual(['starting', ['gives way']]);
+    nowMs += 1;
+    supervisor.sleepIfIdle();
+    expect(supervisor.condition).toBe('asleep');
+    await supervisor.release(false);
   });
 });
 

@@ -171,6 +171,8 @@ export class Supervisor {
 
   dispatch(event: Event): void {
     if (this.#ended) return;
+    // Whoever starts it wants to use it, so it may wait for room as long as a model just used.
+    if (event.type === 'start') this.#times.use();
     const before = this.#state;
     const { state, effects } = step(before, event, this.#spec.mode);
     if (state === before) return;

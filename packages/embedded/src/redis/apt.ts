@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -37,21 +37,21 @@ export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
 
 /**
  * Runs `body` while packages start no services: Debian's policy file says so. An existing policy
- * file stays as it is.
+ * file stays as it is, unless a run that was killed has left it.
  */
-export async function withoutServices(body: () => Promise<void>): Promise<void> {
-  const ours = await writeFile(POLICY, DENY_ALL, { flag: 'wx', mode: 0o755 }).then(
+export async function withoutServices(body: () => Promise<void>, policy = POLICY): Promise<void> {
+  const ours = await writeFile(policy, DENY_ALL, { flag: 'wx', mode: 0o755 }).then(
     () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EEXIST') return false;
-      throw error;
+    async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+      return (await readFile(policy, 'utf8').catch(() => '')) === DENY_ALL;
     },
   );
   try {
-    if (ours) await chmod(POLICY, 0o755);
+    if (ours) await chmod(policy, 0o755);
     await body();
   } finally {
-    if (ours) await rm(POLICY, { force: true });
+    if (ours) await rm(policy, { force: true });
   }
 }
 

@@ -9,7 +9,7 @@ import type {
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import { withDeadline } from '@tidegate/runtime';
 import { LRUCache } from 'lru-cache';
-import type { ApiCall, Connection } from './connection.ts';
+import { type ApiCall, type Connection, CredentialsError } from './connection.ts';
 import { linesOf, readBounded } from './read.ts';
 
 /** What can be scaled. */
@@ -189,6 +189,7 @@ export class KubernetesApi {
         return await work(limited, expired);
       } catch (error) {
         if (error instanceof ApiError) throw error;
+        if (error instanceof CredentialsError) throw new ApiError(0, error.message);
         const { code, message } = error as NodeJS.ErrnoException;
         throw new ApiError(0, expired() ? 'no answer in time' : (code ?? message));
       }

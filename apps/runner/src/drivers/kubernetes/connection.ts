@@ -58,7 +58,7 @@ export class Connection {
     const context = new RequestContext(url.href, method as HttpMethod);
     context.setHeaderParam('accept', 'application/json');
     if (body !== undefined) context.setHeaderParam('content-type', 'application/json');
-    await config.applySecurityAuthentication(context);
+    await fetched(config.applySecurityAuthentication(context), signal);
     const agent = context.getAgent();
     const options = {
       method,
@@ -82,6 +82,33 @@ export class Connection {
     });
     return this.#config;
   }
+}
+
+/** The message is for users. */
+export class CredentialsError extends Error {}
+
+const NOT_FETCHED = 'its credentials could not be fetched';
+const MAX_DETAIL_LENGTH = 200;
+
+/** Waits until the signal at most: the client sets no limit to a program that fetches credentials. */
+function fetched(credentials: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(new CredentialsError(`${NOT_FETCHED} in time`));
+    // As a request does that is sent after its end.
+    if (signal.aborted) reject(Object.assign(new Error('aborted'), { code: 'ABORT_ERR' }));
+    signal.addEventListener('abort', giveUp, { once: true });
+    credentials
+      .then(resolve, (error) => reject(new CredentialsError(`${NOT_FETCHED}: ${detailOf(error)}`)))
+      .finally(() => signal.removeEventListener('abort', giveUp));
+  });
+}
+
+/** The message of the client is all that the program has printed as errors. Its end says most. */
+function detailOf({ name, message }: Error): string {
+  // The message quotes what may be a token.
+  if (name === 'SyntaxError') return 'an answer that is not JSON';
+  const lines = message.split('\n').map((line) => line.replace(/[\s\p{C}]+/gu, ' ').trim());
+  return (lines.findLast((line) => line !== '') ?? 'no reason was given').slice(0, MAX_DETAIL_LENGTH);
 }
 
 /** The client takes 80 MB of memory, so only a runner that needs it loads it. */

@@ -27,6 +27,8 @@ const SETTINGS: KubernetesSettings = {
   startTimeoutS: 600,
 };
 
+const FORBIDDEN = { match: 'get deployments/scale', status: 403, message: 'may not' };
+
 let cluster: FakeKubernetes;
 let api: KubernetesApi;
 let lost: AbortController;
@@ -233,11 +235,9 @@ describe('switching on', () => {
     expect(cluster.asked).toHaveLength(1);
   });
 
-  const forbidden = { match: 'get deployments/scale', status: 403, message: 'may not' };
-
   it('fails when it keeps lacking a right', async () => {
     cluster.workload(DEPLOYMENT);
-    cluster.failures.push(...Array(100).fill(forbidden));
+    cluster.failures.push(...Array(100).fill(FORBIDDEN));
     const { driver, last } = driverOf();
     driver.launch(false);
     await eventually(() => last() !== undefined);
@@ -245,9 +245,22 @@ describe('switching on', () => {
     expect(last()).toEqual({ type: 'down', reason, watching: false });
   });
 
+  it.each([403, 404])('is tried on after a %i if the model is always on, and begins anew', async (status) => {
+    cluster.workload(DEPLOYMENT);
+    cluster.failures.push(...Array(100).fill({ ...FORBIDDEN, status }));
+    const { driver, last, reports } = driverOf({}, { alwaysOn: true });
+    driver.launch(false);
+    await eventually(() => last() !== undefined);
+    expect(last()).toMatchObject({ type: 'down', watching: true });
+    cluster.failures.length = 0;
+    await eventually(() => last()?.type === 'restarting');
+    expect(cluster.replicas(DEPLOYMENT)).toBe(3);
+    expect(reports).toHaveLength(2);
+  });
+
   it('continues when an API server lacks all rights, as one that has just started does', async () => {
     cluster.workload(DEPLOYMENT);
-    cluster.failures.push(forbidden);
+    cluster.failures.push(FORBIDDEN);
     const { driver, reports } = driverOf({}, { nowMs: () => 0 });
     driver.launch(false);
     await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
@@ -426,6 +439,30 @@ describe('a model whose pods answer, but cannot be called', () => {
     await eventually(() => (last() as { watching?: boolean }).watching === false);
     const ends = reports.filter((report) => report.type === 'down' && !report.watching);
     expect(ends).toHaveLength(1);
+  });
+
+  it('has as long, too, if its replicas were gone for a moment', async () => {
+    let probes = 0;
+    model.prependListener('request', () => probes++);
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    let nowMs = 0;
+    const { driver, last, urls } = driverOf(LATE, { nowMs: () => nowMs });
+    driver.launch(false);
+    await eventually(() => urls()?.length === 1 && cluster.watching === 1);
+    nowMs = 10_000;
+    const answer = cluster.fallSilent();
+    ready();
+    modelAnswers = { status: 503, body: '' };
+    ready('127.0.0.2');
+    const probed = (count: number) => eventually(() => probes > count || last()?.type !== 'up');
+    await probed(3);
+    answer();
+    await probed(probes + 10);
+    expect(last()?.type).toBe('up');
+    nowMs = 11_000;
+    await eventually(() => last()?.type === 'down');
+    expect(last()).toMatchObject({ watching: false });
   });
 
   it('stays on if it is always on', async () => {
@@ -859,6 +896,48 @@ describe('what is left behind', () => {
     await eventually(() => last()?.type === 'off');
     expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });
+
+  it('is still looked for while a right is missing, for as long as a start may take', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    cluster.failures.push(...Array(1_000).fill(FORBIDDEN));
+    let nowMs = 0;
+    const { driver, last } = driverOf({}, { nowMs: () => nowMs });
+    driver.find();
+    await eventually(() => cluster.asked.length > 0);
+    nowMs = 599_999;
+    const asked = cluster.asked.length;
+    await eventually(() => cluster.asked.length > asked + 1);
+    expect(last()).toBeUndefined();
+    nowMs = 600_000;
+    await eventually(() => last() !== undefined);
+    expect(last()).toMatchObject({ type: 'down', watching: false });
+  });
+
+  it.each([
+    [403, true],
+    [404, true],
+    [403, false],
+    [404, false],
+  ])(
+    'is called all the same while its count is answered with a %i (always on: %j)',
+    async (status, alwaysOn) => {
+      cluster.workload(DEPLOYMENT, 1);
+      ready('127.0.0.1');
+      let nowMs = 0;
+      const { driver, reports } = driverOf({}, { alwaysOn, nowMs: () => nowMs });
+      await driver.leftBehind(5_000);
+      cluster.failures.push(...Array(1_000).fill({ ...FORBIDDEN, status }));
+      driver.launch(true);
+      const asked = cluster.asked.length;
+      await eventually(() => cluster.asked.length > asked);
+      nowMs = 600_000;
+      await eventually(() => cluster.asked.length > asked + 2);
+      cluster.failures.length = 0;
+      await eventually(() => cluster.watching === 1);
+      expect(new Set(reports.map(({ type }) => type))).toEqual(new Set(['up']));
+      expect(cluster.replicas(DEPLOYMENT)).toBe(1);
+    },
+  );
 
   it('is up before the launch returns', async () => {
     cluster.workload(DEPLOYMENT, 1);

@@ -107,6 +107,19 @@ describe('a workload that is switched on and has no pod that answers', () => {
     await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
     expect(counts()).toEqual([]);
   });
+
+  it('is left on when a runner takes it over and lacks a right for a while: it is always on', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    cluster.onScale(DEPLOYMENT, 1);
+    const modelId = await publish({ mode: 'always_on', condition: 'running' });
+    const missing = { match: 'get deployments/scale', status: 403, message: 'may not' };
+    // They are missing for longer than `forbiddenMs`.
+    cluster.failures.push(...Array(10).fill(missing));
+    const watcher = (await harness.start({ kubernetes: kubernetes() })).watch('gw_1');
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    expect(cluster.failures).toEqual([]);
+    expect(counts()).toEqual([]);
+  });
 });
 
 describe('a workload in a full pool', () => {

@@ -63,21 +63,25 @@ export class Launch {
       this.#probes.set(running, true);
       this.#judge();
     }
-    void this.#bringUp(() => this.#switchOn());
+    void this.#bringUp(() => this.#switchOn(), this.#options.timings.forbiddenMs);
   }
 
   /** Starts nothing. Reports when the workload is off. */
   find(): void {
-    void this.#bringUp(() => this.#read());
+    // What may be running is not given up before a start would be.
+    void this.#bringUp(() => this.#read(), Number.POSITIVE_INFINITY);
   }
 
   end(): void {
     this.#ending.abort();
   }
 
-  /** @param askCount asks for the count, and may switch the workload on first */
-  async #bringUp(askCount: () => Promise<number>): Promise<void> {
-    if (!(await this.#countFrom(askCount))) return;
+  /**
+   * @param askCount asks for the count, and may switch the workload on first
+   * @param forbiddenMs how long a right may be missing
+   */
+  async #bringUp(askCount: () => Promise<number>, forbiddenMs: number): Promise<void> {
+    if (!(await this.#countFrom(askCount, forbiddenMs))) return;
     const { api, settings, timings, random } = this.#options;
     const { signal } = this.#ending;
     void followEndpoints(
@@ -119,32 +123,44 @@ export class Launch {
   }
 
   /** Asks until there is an answer. False: the launch has ended. */
-  async #countFrom(ask: () => Promise<number>): Promise<boolean> {
-    const { settings, timings, alwaysOn, nowMs, random } = this.#options;
+  async #countFrom(ask: () => Promise<number>, forbiddenMs: number): Promise<boolean> {
+    const { settings, timings, nowMs, random } = this.#options;
     const { signal } = this.#ending;
-    let forbiddenMs: number | null = null;
+    let forbiddenSinceMs = Number.POSITIVE_INFINITY;
     for (let failures = 1; !signal.aborted; failures++) {
       try {
         const count = await ask();
         this.#count.value = count;
         this.#problems.wait('');
-        if (count > 0) return !signal.aborted;
+        if (count > 0) {
+          // What was complained about is over, so the start begins anew.
+          if (this.#reason !== '' && this.#probes.size === 0) this.#endWith({ type: 'restarting' });
+          return !signal.aborted;
+        }
         this.#problems.wait(WAITS_FOR_LAST_RUN.kubernetes);
         await awaitEnd(this.#options, null, signal);
         this.#endWith({ type: 'off' });
         return false;
       } catch (error) {
-        const reason = describeApiError(error, settings);
-        forbiddenMs = isForbidden(error) ? (forbiddenMs ?? nowMs()) : null;
-        const final =
-          isAbsent(error) || (forbiddenMs !== null && nowMs() - forbiddenMs >= timings.forbiddenMs);
-        if (final || (nowMs() >= this.#deadlineMs && !alwaysOn)) this.#lose(reason);
-        else if (nowMs() >= this.#deadlineMs) this.#complain(reason);
-        else this.#problems.wait(reason);
+        forbiddenSinceMs = isForbidden(error)
+          ? Math.min(forbiddenSinceMs, nowMs())
+          : Number.POSITIVE_INFINITY;
+        const isForbiddenForLong = nowMs() - forbiddenSinceMs >= forbiddenMs;
+        const isFinal = isAbsent(error) || isForbiddenForLong || nowMs() >= this.#deadlineMs;
+        this.#noteUnknown(describeApiError(error, settings), isFinal);
       }
       await pause(apiPauseMs(failures, timings, random), signal);
     }
     return false;
+  }
+
+  /** Notes why the count is unknown. `isFinal`: it will hardly become known. */
+  #noteUnknown(reason: string, isFinal: boolean): void {
+    // Replicas that answer are called meanwhile.
+    if (this.#up) return;
+    if (!isFinal) this.#problems.wait(reason);
+    // If there are replicas, their probes have said what is wrong.
+    else if (!this.#options.alwaysOn || this.#probes.size === 0) this.#giveUp(reason);
   }
 
   /** While there is no replica to call: finds out why, and gives up in the end. */
@@ -212,7 +228,8 @@ export class Launch {
   /** Kubernetes has no ready replica any more. */
   async #noteLoss(): Promise<void> {
     if (!this.#up && this.#reason === '') return;
-    this.#up = false;
+    // Its replicas may be back before the answer. They are loading then.
+    this.#beDown();
     const { api, settings } = this.#options;
     const scale = await api.scale(settings, this.#ending.signal).catch(() => null);
     if (this.#ending.signal.aborted || this.#probes.size > 0) return;
@@ -241,10 +258,15 @@ export class Launch {
   /** Reports why it cannot be called, and continues. */
   #complain(reason: string): void {
     if (this.#ending.signal.aborted || this.#reason === reason) return;
-    if (this.#up) this.#deadlineMs = this.#deadlineFromNow();
-    this.#up = false;
+    this.#beDown();
     this.#reason = reason;
     this.#options.report({ type: 'down', reason, watching: true });
+  }
+
+  /** A model that was up has as long as a start to come back. */
+  #beDown(): void {
+    if (this.#up) this.#deadlineMs = this.#deadlineFromNow();
+    this.#up = false;
   }
 
   #lose(reason: string): void {
