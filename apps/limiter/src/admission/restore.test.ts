@@ -8,6 +8,7 @@ import { openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fix
 import { putOrg } from '../testing/org.ts';
 import { type LostAdmission, restore, restoreSettled } from './restore.ts';
 import { settle } from './settle.ts';
+import { withdraw } from './withdraw.ts';
 
 let redis: TestRedis;
 let test: TestStore;
@@ -78,6 +79,14 @@ describe('a repeated restore', () => {
     expect(await restore(scriptDeps, lost)).toBe('present');
     expect((await settled()).kind).toBe('unknown');
     expect(await held()).toEqual({ org: 0, key: 0, reserved: 0, outbox: 1 });
+  });
+
+  it('that arrives after the withdrawal holds nothing', async () => {
+    const admission = { keyId: lost.keyId, month: month() };
+    await restore(scriptDeps, lost);
+    expect(await withdraw(scriptDeps, lost, admission)).toEqual({ kind: 'withdrawn' });
+    expect(await restore(scriptDeps, lost)).toBe('lease_lost');
+    expect(await held()).toEqual({ org: 0, key: 0, reserved: 0, outbox: 0 });
   });
 
   it('that arrives after the settlement itself was restored holds nothing', async () => {
