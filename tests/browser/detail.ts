@@ -41,6 +41,27 @@ export function describeDetail(site: Site): void {
     afterAll(() => standin.close());
 
     it(
+      'keeps what another owner saves while its settings are being edited',
+      async () => {
+        const { page } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, 'api', org);
+        await page.getByRole('link', { name: 'near' }).click();
+        await page.getByRole('button', { name: 'Edit' }).click();
+        const form = page.getByRole('dialog');
+        await form.getByLabel('Upstream model').fill('near');
+        must(await site.control().changeModel(OPERATOR, { org, name: 'near', contextTokens: 700 }));
+        // The page has it, and its dialog still shows what was there before.
+        await page.getByText('context 700 tokens').waitFor();
+        await form.getByRole('button', { name: 'Save' }).click();
+        await form.getByRole('button', { name: 'Save anyway' }).click();
+        await form.waitFor({ state: 'detached' });
+        const [model] = must(await site.control().listModels(OPERATOR, { org }));
+        expect(model?.contextTokens).toBe(700);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
       'tells what it has been doing, and has an owner edit, stop, start and delete it',
       async () => {
         const { page, errors } = await site.signedIn(await site.person('owner', org));

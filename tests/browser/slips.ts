@@ -72,7 +72,7 @@ export function describeSlips(site: Site): void {
             ?.role;
         const choice = (email: string) => rowOf(page, email).getByRole('button', { name: /Role of/ });
         await site.open(page, 'members', org);
-        await page.getByText('Members see everything and can try models.').waitFor();
+        await page.getByText('Members can open every screen and try models.').waitFor();
         await choice(me.email).click();
         await page.getByRole('option', { name: /Owner/ }).waitFor();
         await page.keyboard.press('Escape');
