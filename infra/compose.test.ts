@@ -231,7 +231,7 @@ describe('the images', () => {
   it("have no init of Docker's where models run, because models could read its environment", () => {
     const { init, entrypoint } = services.runner ?? {};
     expect({ init, entrypoint }).toEqual({ init: false, entrypoint: [UNREADABLE_BASH, 'init.sh'] });
-    expect(dockerfile).toMatch(/^COPY infra\/docker\/init\.sh \.\/$/m);
+    expect(dockerfile).toMatch(/^COPY --chmod=644 infra\/docker\/init\.sh \.\/$/m);
   });
 
   it('run one program each, as process 1, so that it gets SIGTERM and stops in order', () => {

@@ -90,7 +90,7 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
     ),
     blocked_address: say(
       'Invalid keys from an address',
-      '20 requests with invalid keys came from one address within a minute, so everything from there was refused.',
+      'One address sent 20 requests with invalid keys within a minute, so everything from there was refused.',
       'Find the program that sends a wrong, revoked or expired key. The block ends after a minute.',
       KEYS,
     ),

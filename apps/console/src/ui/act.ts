@@ -27,7 +27,7 @@ export function useAct() {
       const result = await settled(action);
       if (result.ok || result.refusal !== UNREACHABLE) router.refresh();
       if (!result.ok) setRefusal(result.refusal);
-      // Callers see only the value. The warning stays until it is read, beside what they say is done.
+      // Callers see only the value. The warning stays until it is read.
       else if (result.notInForce !== undefined) toast.warning(result.notInForce, { timeout: 0 });
       setPending(false);
       return result.ok ? result.value : undefined;

@@ -119,6 +119,10 @@ async function serve(
   held.count();
   exchange.headers = rateLimitHeaders(admission);
   gateway.observer.enter(exchange, 'answer');
-  const input = { ...prepared, reservedTokens: model.contextTokens };
+  const input = {
+    model: prepared.model,
+    dataUrls: prepared.dataUrls,
+    reservedTokens: model.contextTokens,
+  };
   return callModel(gateway, exchange, request, input); // 13
 }

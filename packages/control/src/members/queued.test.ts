@@ -61,7 +61,7 @@ describe('while another change holds the organization', () => {
   });
 });
 
-/** Holds the organization until an owner's change waits for it, then does something to the owner. */
+/** Holds the organization until a change of an owner waits for it. Does something to the owner. */
 async function meanwhile(
   name: string,
   change: (typeof CHANGES)[number][1],

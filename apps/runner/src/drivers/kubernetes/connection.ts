@@ -90,7 +90,7 @@ export class CredentialsError extends Error {}
 const NOT_FETCHED = 'its credentials could not be fetched';
 const MAX_DETAIL_LENGTH = 200;
 
-/** Waits until the signal at most: the client sets no limit to a program that fetches credentials. */
+/** Waits no longer than the signal: the client sets no limit to a program for credentials. */
 function fetched(credentials: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new CredentialsError(`${NOT_FETCHED} in time`));

@@ -1,5 +1,5 @@
 import { get } from './get.ts';
-import { healthUrl } from './health-url.ts';
+import { healthProbeUrl } from './health-url.ts';
 import { type InspectedServer, inspect, misconfigured, type Problem } from './inspect.ts';
 
 /**
@@ -25,7 +25,7 @@ async function probeHealth(
   healthPath: string,
   signal: AbortSignal,
 ): Promise<Problem | null> {
-  const url = healthUrl(baseUrl, healthPath);
+  const url = healthProbeUrl(baseUrl, healthPath);
   const answer = await ask({ url: url.href, key, timeoutMs }, signal);
   if (typeof answer === 'string') return { kind: 'no_answer', words: answer };
   const { status } = answer;

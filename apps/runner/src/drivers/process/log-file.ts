@@ -2,7 +2,7 @@ import { closeSync, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeF
 import { join } from 'node:path';
 import { pause } from '../../pause.ts';
 
-/** The end of a longer log goes to `.log.1`, and the log starts again. So a model keeps twice this. */
+/** The end of a longer log goes to `.log.1`, and it starts again. So a model keeps twice this. */
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 const CHECK_SIZE_EVERY_MS = 2_000;
 

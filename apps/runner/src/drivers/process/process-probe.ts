@@ -1,7 +1,7 @@
 import { DEFAULT_HEALTH_PATH, type ProcessSettings } from '@tidegate/contracts/driver-settings';
 import type { DriverTimings } from '../driver.ts';
 import { get, type NoAnswer } from '../probe/get.ts';
-import { healthUrl } from '../probe/health-url.ts';
+import { healthProbeUrl } from '../probe/health-url.ts';
 import { inspect, type Problem } from '../probe/inspect.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
 
@@ -26,7 +26,7 @@ export class ProcessProbe {
   /** Null: the process is up. */
   async health(port: number, signal: AbortSignal): Promise<NoAnswer | null> {
     const { settings, timings } = this.#options;
-    const { href: url } = healthUrl(this.baseUrl(port), settings.healthPath ?? DEFAULT_HEALTH_PATH);
+    const { href: url } = healthProbeUrl(this.baseUrl(port), settings.healthPath ?? DEFAULT_HEALTH_PATH);
     const answer = await get({ url, timeoutMs: timings.probeTimeoutMs }, signal);
     if (typeof answer === 'string') return answer;
     return answer.status >= 200 && answer.status < 300 ? null : `HTTP ${answer.status}`;
