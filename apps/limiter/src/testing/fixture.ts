@@ -9,12 +9,12 @@ import {
   parseApiKey,
 } from '@tidegate/contracts';
 import { createDb, type Db } from '@tidegate/db';
-import type { RedisClient } from '@tidegate/redis';
+import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { createLogger, createMetrics } from '@tidegate/runtime';
 import { generousPlan, PATIENT_DB } from '@tidegate/testing';
 import { type Limiter, type LimiterOptions, startLimiter } from '../limiter.ts';
 import { LimiterClock } from '../redis/clock.ts';
-import { createRedis } from '../redis/connection.ts';
+import { FAIL_FAST } from '../redis/connection.ts';
 import { KeyNames } from '../redis/names.ts';
 import { type Shards, shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
@@ -132,9 +132,12 @@ export interface TestStore {
   scriptDepsAt(offsetMs: number): ScriptDeps;
 }
 
+/** A busy machine may stand still for longer than a limiter waits. */
+const PATIENT = { ...FAIL_FAST, connectTimeout: 20_000, socketTimeout: 20_000 };
+
 /** Gives access to Redis as scripts see it, without a limiter. */
 export async function openStore(redisUrl: string): Promise<TestStore> {
-  const redis = createRedis(redisUrl);
+  const redis = createRedisClient(redisUrl, PATIENT);
   const shards = shardsOf(redis);
   await redis.connect();
   for (let i = 0; !shards.whole(); i++) {
