@@ -10,8 +10,8 @@ const PASSED = new Set([
 ]);
 /** The locale, and the libraries of GPUs and of arithmetic. */
 const PASSED_PREFIX = /^(LC|CUDA|NVIDIA|NCCL|HIP|ROCR|ROCM|HSA|OMP|MKL|GGML)_/;
-/** Such as NVIDIA_API_KEY. */
-const SECRET = /key|token|secret|passw|credential/i;
+/** Names of variables that are secrets, such as NVIDIA_API_KEY. */
+export const SECRET_NAME = /key|token|secret|passw|credential/i;
 
 /** Tidegate's own variables. No model gets them, whatever the operator names. */
 const OWN =
@@ -38,7 +38,7 @@ export function modelEnv(env: Variables, named: string | undefined): Record<stri
   const starts = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
   const isPassed = (name: string): boolean =>
     PASSED.has(name) ||
-    (PASSED_PREFIX.test(name) && !SECRET.test(name)) ||
+    (PASSED_PREFIX.test(name) && !SECRET_NAME.test(name)) ||
     (!OWN.test(name) && (exact.has(name) || starts.some((start) => name.startsWith(start))));
   const passed: Record<string, string> = {};
   for (const [name, value] of Object.entries(env))

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { SECRET_NAME } from '../../isolation/model-env.ts';
 
 /**
  * What a process has printed since its launch. Forget it once the process is ready: later output
@@ -122,7 +123,6 @@ function shown(line: string): string {
   return clean.length > MAX_LINE_LENGTH ? `${clean.slice(0, MAX_LINE_LENGTH)}…` : clean;
 }
 
-const SECRET_NAME = /key|token|secret|passw|credential/i;
 const SECRET_ARGUMENT = /(?:^|[\s_-])(?:api[_-]?key|key|token|secret|password)(?:=|\s+)["']?([^\s"']+)/gi;
 const MIN_SECRET_LENGTH = 6;
 
