@@ -12,6 +12,7 @@ export const NOT_HTTP = newRefusal({
   message: 'The request is not valid HTTP.',
 });
 
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 /** A request line of HTTP/1 with its path. Methods are tokens of any letters. */
 const REQUEST_LINE = /^[!#$%&'*+.^_`|~\w-]+ ([^\s?]+)\S* HTTP\/1\.[01]\r?\n/;
 
@@ -26,6 +27,8 @@ export interface ClientError extends NodeJS.ErrnoException {
 export interface ClientErrorDeps extends RawRefusalDeps {
   /** Refuses a blocked peer. Headers were not read, so behind a proxy the peer is the proxy. */
   readonly refuseBlocked: (socket: HttpSocket) => Passed | Refusal;
+  /** Whether the request that is still arriving has its answer already. */
+  readonly isAnswered: (socket: Duplex) => boolean;
 }
 
 /**
@@ -35,6 +38,8 @@ export function onClientError(deps: ClientErrorDeps, error: ClientError, socket:
   // The connection already has its last answer.
   if (socket.writableEnded) return;
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+  // A second answer would be taken for that of the next request.
+  if (error.code === REQUEST_TIMEOUT && deps.isAnswered(socket)) return void socket.destroy();
   refuseRaw(deps, socket, ofUnknownMethod(deps, error, socket) ?? { refusal: refusalOf(error) });
 }
 
@@ -58,7 +63,7 @@ function ofUnknownMethod(
 }
 
 function refusalOf({ code }: ClientError): Refusal {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+  if (code === REQUEST_TIMEOUT) {
     return newRefusal({ code: 'request_timeout', message: 'The request did not arrive in time.' });
   }
   if (code === 'HPE_HEADER_OVERFLOW') {

@@ -196,6 +196,14 @@ describe('a body that is not read', () => {
     expect(answer).toMatch(/connection: close/i);
     expect(codeOf(answer)).toBe('request_timeout');
   });
+
+  it('completely after its answer ends the connection without a second answer', async () => {
+    const unauthorized = 'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{';
+    const answer = await raw(unauthorized, impatient);
+    expect(answer).toMatch(/^HTTP\/1.1 401 /);
+    expect(answer).toMatch(/connection: keep-alive/i);
+    expect(answer.match(/HTTP\/1.1 /g)).toHaveLength(1);
+  });
 });
 
 describe('a client that waits for 100 Continue', () => {

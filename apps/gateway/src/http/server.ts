@@ -36,11 +36,15 @@ export interface GatewayServer {
   drain(timeoutMs: number): Promise<void>;
 }
 
+/** By connection: a request that was answered before its body had arrived. */
+type UnreadRequests = WeakMap<Duplex, IncomingMessage>;
+
 /** Serves the API. Rejects if the port is taken. */
 export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   const { config, exchanges } = gateway;
   const app = createApp(gateway);
   let draining = false;
+  const unread: UnreadRequests = new WeakMap();
   const server = createServer({
     ...app.classes,
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -60,7 +64,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   server.maxHeadersCount = 0;
   const serve = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) => {
     if (rejectExcessPipelining(request, response)) return;
-    const exchange = openExchange(gateway, request, response);
+    const exchange = openExchange(gateway, request, response, unread);
     exchange.awaitsContinue = awaitsContinue;
     if (draining) response.shouldKeepAlive = false;
     app.handle(exchange);
@@ -69,7 +73,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   server.on('request', (request, response) => serve(request, response, false));
   server.on('checkExpectation', (request, response) => serve(request, response, false));
   server.on('checkContinue', (request, response) => serve(request, response, true));
-  const tunnels = refuseRawInput(server, gateway);
+  const tunnels = refuseRawInput(server, gateway, unread);
   server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST);
   await once(server, 'listening');
   return {
@@ -92,11 +96,12 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
  * Refuses what Node does not make a request of: tunnels, and what its parser cannot read. Returns
  * the tunnels that are open, because Node no longer counts them among the server's connections.
  */
-function refuseRawInput(server: Server, gateway: Gateway): ReadonlySet<Duplex> {
+function refuseRawInput(server: Server, gateway: Gateway, unread: UnreadRequests): ReadonlySet<Duplex> {
   const raw: ClientErrorDeps = {
     observer: gateway.observer,
     unreadTimeoutMs: gateway.config.UNREAD_ANSWER_TIMEOUT_MS,
     refuseBlocked: (socket) => refuseBlockedAddress(gateway, { socket, headers: {} }),
+    isAnswered: (socket) => unread.get(socket)?.complete === false,
   };
   const tunnels = new Set<Duplex>();
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
@@ -123,10 +128,12 @@ function openExchange(
   { exchanges, observer }: Gateway,
   request: IncomingMessage,
   response: ServerResponse,
+  unread: UnreadRequests,
 ): Exchange {
   const exchange = new Exchange(request, response);
   exchanges.add(exchange);
   onceOver(request, response, () => {
+    if (!request.complete) unread.set(request.socket, request);
     if (!response.writableFinished && !exchange.brokenOff) exchange.abort('client_closed');
     void exchange.handled.then(() => {
       exchanges.delete(exchange);
