@@ -3,6 +3,7 @@ import { type Actor, access } from '../access/access.ts';
 import { type AuditAction, audit } from '../access/audit.ts';
 import type { Action } from '../access/policy.ts';
 import type { ConditionNow, ControlDeps } from '../deps.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 import { type ListModelsInput, listInput, type ModelInput, modelInput } from './input.ts';
@@ -86,11 +87,15 @@ export async function deleteModel(
   if (!found.ok) return found;
   const { id, orgId, name, pool } = found.value;
   const deletedAt = new Date(deps.now());
-  await deps.db.$transaction(async (tx) => {
+  const deleted = await deps.db.$transaction(async (tx): Promise<Result<null>> => {
+    const still = await lockedAccess(deps, tx, actor, orgId, 'model.delete');
+    if (!still.ok) return still;
     const { count } = await tx.model.updateMany({ where: { id, deletedAt: null }, data: { deletedAt } });
-    if (count === 0) return;
-    await audit(tx, actor, deps.now(), [{ orgId, action: 'model.delete', target: id, details: { name } }]);
+    const event = { orgId, action: 'model.delete', target: id, details: { name } } as const;
+    if (count > 0) await audit(tx, actor, deps.now(), [event]);
+    return ok(null);
   });
+  if (!deleted.ok) return deleted;
   const runnerTold = await tell(deps, id, pool);
   return ok({ ...publishedView(found.value), deletedAt: deletedAt.toISOString(), runnerTold });
 }
