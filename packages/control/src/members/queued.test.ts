@@ -56,6 +56,8 @@ const CHANGES: [name: string, (control: Control, actor: Actor, asked: Asked) => 
       'changing a model',
       (control, actor, { org }) => control.changeModel(actor, { org, name: 'm', contextTokens: 2 }),
     ],
+    ['starting a model', (control, actor, { org }) => control.startModel(actor, { org, name: 'm' })],
+    ['stopping a model', (control, actor, { org }) => control.stopModel(actor, { org, name: 'm' })],
     ['deleting a model', (control, actor, { org }) => control.deleteModel(actor, { org, name: 'm' })],
     ['choosing a plan', (control, actor, { org }) => control.setOrgPlan(actor, { org, plan: 'Starter' })],
     [
