@@ -154,7 +154,7 @@ describe('an owner', () => {
       await site.open(page, 'audit', org);
       for (const what of [
         ...['Created key Watched', 'Revoked key Watched', 'Deleted key Watched', 'Published model far'],
-        ...['Stopped model far', 'Started model far', 'Deleted model far'],
+        ...['Asked to stop model far', 'Asked to start model far', 'Deleted model far'],
       ]) {
         const event = await textOf(rowOf(page, what));
         expect(event).toContain(account.email);

@@ -124,6 +124,13 @@ export function describeLongLists(site: Site): void {
         await dialog.getByText(`1 of ${MANY} chosen`).waitFor();
         expect(await dialog.getByRole('checkbox').count()).toBe(10);
         await expectInReach(page, '[role=dialog]');
+        await dialog.getByText('model-074', { exact: true }).click();
+        await dialog.getByText(`2 of ${MANY} chosen`).waitFor();
+        must(await site.control().deleteModel(OPERATOR, { org, name: 'model-073' }));
+        await dialog.getByText(`1 of ${MANY - 1} chosen`).waitFor();
+        await dialog.getByLabel('Name', { exact: true }).fill('Chosen');
+        await dialog.getByRole('button', { name: 'Create key' }).click();
+        await page.getByText('“Chosen” is ready').waitFor();
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

@@ -96,7 +96,8 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
     pageKey: async ({ email }: Account, org: string): Promise<void> => {
       const user = await opened?.db.user.findUniqueOrThrow({ where: { email } });
       if (!opened || !user) throw new Error('the stack has not been started');
-      const id = randomUUID();
+      // With dashes, the console would not take it for the id of a session.
+      const id = randomUUID().replaceAll('-', '');
       const expiresAt = new Date(Date.now() + SESSION_MS);
       await opened.db.session.create({ data: { id, token: id, userId: user.id, expiresAt } });
       const actor = { kind: 'user', userId: user.id, email } as const;

@@ -191,6 +191,32 @@ export function describeSlips(site: Site): void {
     );
 
     it(
+      'is a warning that stays, if it is done and not in force yet, and no dialog is left to say so',
+      async () => {
+        const org = await site.organization('Not yet, either');
+        const owner = await site.person('owner', org);
+        await site.pageKey(owner, org);
+        const { page } = await site.signedIn(owner);
+        await page.goto(`${site.url()}/account`);
+        const warning = page.getByText(`${owner.email} had a key of Try it.`);
+        site.stack().kill('limiter', 'SIGSTOP');
+        try {
+          await page.getByRole('button', { name: /^End the session of / }).click();
+          await warning.waitFor();
+        } finally {
+          site.stack().kill('limiter', 'SIGCONT');
+        }
+        // What only tells of success goes away by itself.
+        const success = page.getByText('The session has ended.');
+        await success.waitFor();
+        await success.waitFor({ state: 'detached' });
+        expect(await textOf(warning)).toContain('The key is marked as revoked but may still be accepted');
+        await expectAccessible(page);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
       'is told where it is missing: an organization, its first screen, events, a session',
       async () => {
         const { page } = await site.signedIn();

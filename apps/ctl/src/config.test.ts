@@ -64,6 +64,11 @@ describe('the installation to manage is', () => {
     });
   });
 
+  it('the local stack, where passwords are as they were when it was started', () => {
+    const local = stack({ ...LOCAL, OIDC_ONLY: 'true' });
+    expect([{}, { OIDC_ONLY: 'false' }].map((env) => readConfig(env, local).OIDC_ONLY)).toEqual([true, true]);
+  });
+
   it('the local stack, even while the stores that it was started with are still exported', () => {
     const { DATABASE_URL, REDIS_URL } = LOCAL;
     expect(readConfig({ DATABASE_URL, REDIS_URL }, stack()).RUNNER_ADDRESS).toEqual([

@@ -30,7 +30,13 @@ export interface ServiceInfo {
 /** The content of `.local/env.json`: the variables for `ctl`. */
 export type CtlEnv = Readonly<
   Record<
-    'DATABASE_URL' | 'REDIS_URL' | 'LIMITER_ADDRESSES' | 'RUNNER_ADDRESS' | 'SECRET_KEY' | 'SERVICE_TOKEN',
+    | 'DATABASE_URL'
+    | 'REDIS_URL'
+    | 'LIMITER_ADDRESSES'
+    | 'RUNNER_ADDRESS'
+    | 'SECRET_KEY'
+    | 'SERVICE_TOKEN'
+    | 'OIDC_ONLY',
     string
   >
 >;

@@ -186,6 +186,21 @@ describe('the local stack', () => {
     expect(env.REDIS_URL).toBeUndefined();
   });
 
+  it('tells ctl whether a password lets anyone into the console', async () => {
+    const told = async (options?: StackOptions) => {
+      const { dataDir } = await start(options);
+      return JSON.parse(readFileSync(join(dataDir, 'env.json'), 'utf8')).OIDC_ONLY;
+    };
+    expect(await told()).toBe('false');
+    process.env.OIDC_ONLY = 'true';
+    try {
+      expect(await told()).toBe('true');
+      expect(await told({ env: { console: { OIDC_ONLY: 'false' } } })).toBe('false');
+    } finally {
+      delete process.env.OIDC_ONLY;
+    }
+  });
+
   it.each([undefined, '900000'])(
     'lets a gateway that someone else ends finish its answers for as long as a gateway may: %s',
     async (outer) => {

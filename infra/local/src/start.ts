@@ -55,7 +55,7 @@ export async function start(files: Files, members: Members, options: StackOption
     const layout: Layout = { root, files, models: place, secrets, instances, stores };
     const standins = planned.filter(({ model }) => models.includes(model.name));
     await startServices(context, kinds, layout, standins, db);
-    writeJson(files.env, ctlEnv(layout));
+    writeJson(files.env, ctlEnv(layout, options));
     const prometheus = options.observe ? await startPrometheus(context, layout) : null;
     return { layout, demo, models, prometheus };
   } finally {
@@ -151,13 +151,15 @@ function specOf(kind: ServiceKind, instance: Instance, layout: Layout, { env, st
   };
 }
 
-const ctlEnv = (layout: Layout): CtlEnv => ({
+const ctlEnv = (layout: Layout, { env }: StackOptions): CtlEnv => ({
   DATABASE_URL: layout.stores.databaseUrlFor('ctl'),
   REDIS_URL: layout.stores.redisUrlFor('ctl'),
   LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
   RUNNER_ADDRESS: anyOf(layout, 'runner'),
   SECRET_KEY: layout.secrets.secretKey,
   SERVICE_TOKEN: layout.secrets.serviceTokens.ctl,
+  // As the console is started with it.
+  OIDC_ONLY: { ...process.env, ...env?.console }.OIDC_ONLY || 'false',
 });
 
 /** The current state of the stack. */

@@ -511,6 +511,25 @@ describe('models', () => {
     expect(value(await fixture.control.listModels(OPERATOR, { org }))).toEqual([]);
   });
 
+  it.each(['model.start', 'model.stop'] as const)(
+    'leaves %s in the audit trail before the runner is asked, which may do it and not answer',
+    async (action) => {
+      const org = await fixture.org(`Unanswered ${action}`);
+      const { id } = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...process_ }));
+      const recorded = () => db().auditEvent.findMany({ where: { action, target: id } });
+      let before: unknown;
+      const act = async () => {
+        before = await recorded();
+        throw new Error('deadline exceeded');
+      };
+      Object.assign(fixture.runner, { start: act, stop: act });
+      const move = action === 'model.start' ? fixture.control.startModel : fixture.control.stopModel;
+      expect(refusal(await move(OPERATOR, { org, name: 'm' })).code).toBe('unavailable');
+      expect(before).toMatchObject([{ actor: 'ctl', details: { name: 'm' } }]);
+      expect(await recorded()).toEqual(before);
+    },
+  );
+
   it('lists its own models alone with their requests in flight, the runner not asked when told so, and without a count while it is unavailable', async () => {
     const [org, other] = [await fixture.org('Busy'), await fixture.org('Elsewhere')];
     const publish = async (to: string, name: string) =>

@@ -21,7 +21,7 @@ const WRONG_CODE: Fault = {
   message: 'This is not the code that the app shows now. Check the clock of its device.',
 };
 
-/** Turning two-factor on or off replaces the session. So the user is the one from before. */
+/** Turning two-factor on replaces the session. So the user is the one from before. */
 async function recordChange(
   { userId }: UserActor,
   action:
@@ -69,10 +69,9 @@ export const renewRecoveryCodes = async (password: string): Promise<Result<reado
 export const removeTwoFactor = async (password: string): Promise<Result<null>> =>
   guarded(async (own, actor) => {
     const removed = await services().secondFactor.remove({ password, headers: own });
-    if (removed.outcome !== 'changed')
+    if (removed.outcome !== 'removed')
       return refuseInput(removed.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
     await recordChange(actor, 'account.disableTwoFactor');
-    await passCookiesOn(removed.headers);
     // Organizations that require it close now.
     return services().control.endPageKeys(actor);
   });

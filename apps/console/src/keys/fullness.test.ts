@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { fullness } from './fullness.ts';
+import { countKeys, fullness } from './fullness.ts';
 
 const RULES = { mostKeys: 3, perOrg: { total: 1_000 } };
 
@@ -17,5 +17,19 @@ describe('the limits on the number of keys', () => {
     expect(told.blocked).toBe(blocked);
     if (message === null) expect(told.message).toBeNull();
     else expect(told.message).toContain(message);
+  });
+
+  it('count neither revoked keys nor those of pages that have ended as in use', () => {
+    const [nowMs, past, later] = [
+      Date.UTC(2026, 10, 21),
+      '2026-11-21T00:00:00.000Z',
+      '2026-11-21T00:00:01.000Z',
+    ];
+    const keys = [
+      ...(['Active', 'Expired', 'Revoked'] as const).map((state) => ({ state, expiresAt: null })),
+      { state: 'Active', expiresAt: later } as const,
+      ...(['Expired', 'Revoked'] as const).map((state) => ({ state, expiresAt: past })),
+    ];
+    expect(countKeys(keys, nowMs)).toEqual({ valid: 3, total: 4 });
   });
 });

@@ -1,3 +1,4 @@
+import type { KeyView } from '@tidegate/control';
 import { whole } from '../ui/numbers.ts';
 import type { KeyRules } from './rules.ts';
 
@@ -10,6 +11,15 @@ export interface KeyCount {
   readonly total: number;
   /** Name of the plan. */
   readonly plan: string;
+}
+
+/** Counts as creating a key does, which deletes those of pages that have ended. */
+export function countKeys(
+  keys: readonly Pick<KeyView, 'state' | 'expiresAt'>[],
+  nowMs: number,
+): Pick<KeyCount, 'valid' | 'total'> {
+  const kept = keys.filter(({ expiresAt }) => expiresAt === null || Date.parse(expiresAt) > nowMs);
+  return { valid: kept.filter(({ state }) => state !== 'Revoked').length, total: kept.length };
 }
 
 /**

@@ -31,7 +31,9 @@ const FIELDS = ['name', 'models', 'requestsPerMinute', 'requestsAtOnce', 'expire
 export function KeySettingsDialog({ org, models, rules, today, like, onClose, onCreated }: KeySettingsProps) {
   const { act, pending, refusal } = useAct();
   const [scope, setScope] = useState<ModelScope>(like && !like.mayCall.all ? 'chosen' : 'all');
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(like?.mayCall.models));
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set(like?.mayCall.models));
+  // One that is deleted meanwhile could no longer be taken off the list.
+  const chosen = new Set(models.flatMap(({ name }) => (picked.has(name) ? [name] : [])));
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -66,7 +68,7 @@ export function KeySettingsDialog({ org, models, rules, today, like, onClose, on
               ]}
             />
             {scope === 'chosen' ? (
-              <ModelChoice models={models} chosen={chosen} onChange={setChosen} most={rules.models} />
+              <ModelChoice models={models} chosen={chosen} onChange={setPicked} most={rules.models} />
             ) : null}
           </div>
           <LimitFields rules={rules} like={like} />

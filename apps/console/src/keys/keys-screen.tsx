@@ -4,7 +4,7 @@ import { Button } from '@heroui/react';
 import { useState } from 'react';
 import { Note, PageHeader } from '../ui/page.tsx';
 import { CreateKey } from './create-key.tsx';
-import { fullness } from './fullness.ts';
+import { fullness, type KeyCount } from './fullness.ts';
 import { KeysList } from './keys-list.tsx';
 import type { ChosenFrom } from './model-choice.tsx';
 import type { KeyTableRow } from './rows.ts';
@@ -16,9 +16,9 @@ interface KeysScreenProps {
   readonly mayChange: boolean;
   /** The newest, or all. */
   readonly keys: readonly KeyTableRow[];
-  /** How many there are that are not revoked, and in all. */
-  readonly valid: number;
+  /** How many are in the list. */
   readonly total: number;
+  readonly count: Pick<KeyCount, 'valid' | 'total'>;
   readonly models: readonly ChosenFrom[];
   readonly rules: KeyRules;
   readonly today: string;
@@ -26,9 +26,9 @@ interface KeysScreenProps {
 }
 
 export function KeysScreen(props: KeysScreenProps) {
-  const { org, plan, mayChange, keys, valid, total, models, rules, today, apiUrl } = props;
+  const { org, plan, mayChange, keys, total, count, models, rules, today, apiUrl } = props;
   const [creating, setCreating] = useState(false);
-  const full = fullness({ valid, total, plan }, rules);
+  const full = fullness({ ...count, plan }, rules);
   return (
     <>
       <PageHeader
@@ -53,7 +53,7 @@ export function KeysScreen(props: KeysScreenProps) {
         mayChange={mayChange}
         keys={keys}
         total={total}
-        count={`${valid} of ${rules.mostKeys} keys in use on ${plan}`}
+        count={`${count.valid} of ${rules.mostKeys} keys in use on ${plan}`}
       />
       {creating ? (
         <CreateKey

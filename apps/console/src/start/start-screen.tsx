@@ -4,7 +4,7 @@ import { Button } from '@heroui/react';
 import type { ListedModelView } from '@tidegate/control';
 import { type ReactNode, useState } from 'react';
 import { CreateKey } from '../keys/create-key.tsx';
-import { fullness } from '../keys/fullness.ts';
+import { fullness, type KeyCount } from '../keys/fullness.ts';
 import type { KeyRules } from '../keys/rules.ts';
 import { firstUsable } from '../models/first-usable.ts';
 import { PublishModel } from '../models/publish-model.tsx';
@@ -20,7 +20,7 @@ interface StartScreenProps {
   readonly models: readonly ListedModelView[];
   /** The names of keys that work. */
   readonly keys: readonly string[];
-  readonly count: { readonly valid: number; readonly total: number };
+  readonly count: Pick<KeyCount, 'valid' | 'total'>;
   readonly requests: number;
   readonly errors: number;
   readonly rules: KeyRules;

@@ -128,6 +128,8 @@ export async function withdrawInvitation(
   if (!org.ok) return org;
   const orgId = org.value.id;
   return deps.db.$transaction(async (tx): Promise<Result<InvitationView>> => {
+    const still = await lockedAccess(deps, tx, actor, orgId, 'member.invite');
+    if (!still.ok) return still;
     const row = await tx.invitation.findFirst({ where: { id, orgId } });
     if (!row) return refuse('not_found', 'This invitation no longer exists.', 'id');
     const { count } = await tx.invitation.deleteMany({ where: { id } });

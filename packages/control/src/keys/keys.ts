@@ -4,6 +4,7 @@ import { audit } from '../access/audit.ts';
 import type { Action } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
+import { holdOrg, lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 import { type KeyRecord, type KeyView, keyInclude, keyView } from './view.ts';
@@ -42,16 +43,19 @@ export async function revokeKey(deps: ControlDeps, actor: Actor, input: KeyInput
   if (!found.ok) return found;
   const { orgId, row } = found.value;
   const at = new Date(deps.now());
-  await deps.db.$transaction(async (tx) => {
-    await holdOrg(tx, orgId);
+  const marked = await deps.db.$transaction(async (tx): Promise<Result<null>> => {
+    const still = await lockedAccess(deps, tx, actor, orgId, 'key.revoke');
+    if (!still.ok) return still;
     const { count } = await tx.apiKey.updateMany({
       where: { id: row.id, revokedAt: null },
       data: { revokedAt: at },
     });
-    if (count === 0) return;
     const details = { name: row.name, prefix: row.prefix };
-    await audit(tx, actor, deps.now(), [{ orgId, action: 'key.revoke', target: row.id, details }]);
+    const event = { orgId, action: 'key.revoke', target: row.id, details } as const;
+    if (count > 0) await audit(tx, actor, deps.now(), [event]);
+    return ok(null);
   });
+  if (!marked.ok) return marked;
   const untold = await tellLimiter(deps, actor, orgId, row);
   const revoked = ok(keyView({ ...row, revokedAt: row.revokedAt ?? at }, deps.now()));
   return untold === null ? revoked : { ...revoked, notInForce: untold };
@@ -63,38 +67,35 @@ export async function deleteKey(deps: ControlDeps, actor: Actor, input: KeyInput
   if (!found.ok) return found;
   const { orgId, row } = found.value;
   if (!row.revokedAt) return refuse('conflict', 'Only a revoked key can be deleted: revoke it first.', 'id');
-  const removed = await removeRevoked(deps, actor, orgId, row);
+  const lock = (tx: Tx) => lockedAccess(deps, tx, actor, orgId, 'key.delete');
+  const removed = await removeRevoked(deps, actor, orgId, row, lock);
   return removed.ok ? ok(keyView(row, deps.now())) : removed;
 }
 
 /**
  * Deletes the row of a revoked key. Without it, nobody could revoke the key again. So the limiter
  * must know of the revocation first.
+ *
+ * @param lock locks the organization, and may refuse
  */
 export async function removeRevoked(
   deps: ControlDeps,
   actor: Actor,
   orgId: string,
   { id, name, prefix, hash }: Pick<FoundKey['row'], 'id' | 'name' | 'prefix' | 'hash'>,
+  lock = async (tx: Tx): Promise<Result<unknown>> => ok(await holdOrg(tx, orgId)),
 ): Promise<Result<null>> {
   const untold = await tellLimiter(deps, actor, orgId, { id, hash });
   if (untold !== null) return refuse('unavailable', untold);
-  await deps.db.$transaction(async (tx) => {
-    await holdOrg(tx, orgId);
+  return deps.db.$transaction(async (tx): Promise<Result<null>> => {
+    const locked = await lock(tx);
+    if (!locked.ok) return locked;
     const { count } = await tx.apiKey.deleteMany({ where: { id } });
-    if (count === 0) return;
-    const details = { name, prefix };
-    await audit(tx, actor, deps.now(), [{ orgId, action: 'key.delete', target: id, details }]);
+    const event = { orgId, action: 'key.delete', target: id, details: { name, prefix } } as const;
+    if (count > 0) await audit(tx, actor, deps.now(), [event]);
+    return ok(null);
   });
-  return ok(null);
 }
-
-/**
- * Takes the lock of the organization that the audit event needs, before that of the key. Whoever
- * changes its members holds the first and may then want the second, to revoke a page key.
- */
-export const holdOrg = (tx: Tx, orgId: string): Promise<unknown> =>
-  tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR KEY SHARE`;
 
 type FoundKey = { readonly orgId: string; readonly row: KeyRecord & { readonly hash: Uint8Array } };
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ensureRequestPartitions } from '@tidegate/db';
-import { testClock } from '@tidegate/testing';
+import { eventually, testClock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
-import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -79,6 +79,22 @@ describe('a key that a page makes', () => {
     const second = value(await fixture.pageKey(owner, org));
     expect((await listed(org)).map(({ id }) => id).sort()).toEqual([theirs.id, second.id].sort());
     expect(fixture.limiter.revoked).toEqual([first.id]);
+  });
+
+  it('takes the place of one that another tab makes in the same moment', async () => {
+    const org = await fixture.org('Tabs');
+    const owner = await fixture.user(org, 'owner');
+    // Both have ended the keys before, and wait to make their own.
+    const both = await db().$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
+      const making = [fixture.pageKey(owner, org), fixture.pageKey(owner, org)];
+      await eventually(async () => (await waiting(db())) === 2);
+      return { making };
+    });
+    const made = (await Promise.all(both.making)).map((result) => value(result).id);
+    const left = (await listed(org)).map(({ id }) => id);
+    expect(left).toHaveLength(1);
+    expect([...left, ...fixture.limiter.revoked].sort()).toEqual(made.sort());
   });
 
   it('counts against the limit of the plan until it has ended', async () => {

@@ -5,9 +5,9 @@ import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { lockAccount, lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
-import { insertKey } from './create.ts';
+import { type CreatedKey, insertKey } from './create.ts';
 import { removeRevoked } from './keys.ts';
-import { type PagesOf, revokePageKeys } from './revoke-pages.ts';
+import { type PagesOf, type RevokedPageKey, revokePageKeys } from './revoke-pages.ts';
 import { PAGE_KEY } from './view.ts';
 
 /*
@@ -53,7 +53,7 @@ export async function createPageKey(
   const { userId } = actor;
   const ended = await end(deps, actor, { userIds: [userId], orgIds: [orgId] });
   if (!ended.ok) return ended;
-  const made = await deps.db.$transaction(async (tx): Promise<Result<CreatedPageKey>> => {
+  const made = await deps.db.$transaction(async (tx): Promise<Result<Made>> => {
     // Whoever has lost the right meanwhile has had all page keys ended. This one would be left.
     await lockAccount(tx, userId);
     const still = await lockedAccess(deps, tx, actor, orgId, 'key.create');
@@ -62,10 +62,22 @@ export async function createPageKey(
     if (endsMs <= deps.now()) return refuse('conflict', 'Your session has ended. Sign in again.');
     const expiresAt = new Date(Math.min(deps.now() + LIFE_MS, endsMs));
     // A limiter of the previous release knows only days.
+    // Another tab of the user may have made one meanwhile.
+    const others = await revokePageKeys(tx, actor, deps.now(), { userIds: [userId], orgIds: [orgId] });
     const settings = { name: PAGE_KEY, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
-    return insertKey(deps, tx, actor, orgId, settings, { userId, expiresAt });
+    const created = await insertKey(deps, tx, actor, orgId, settings, { userId, expiresAt });
+    return ok({ created, others });
   });
-  return made.ok ? ok({ id: made.value.id, key: made.value.key }) : made;
+  if (!made.ok) return made;
+  const { created, others } = made.value;
+  // If no limiter can be told, they are refused within a minute of one being back.
+  for (const other of others) await removeRevoked(deps, actor, orgId, other);
+  return created.ok ? ok({ id: created.value.id, key: created.value.key }) : created;
+}
+
+interface Made {
+  readonly created: Result<CreatedKey>;
+  readonly others: readonly RevokedPageKey[];
 }
 
 /** When a session ends if nobody uses it, in Unix milliseconds. 0: it has ended. */

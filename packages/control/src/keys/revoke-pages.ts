@@ -1,9 +1,9 @@
 import type { Actor } from '../access/access.ts';
 import { type AuditEntry, audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { lockAccount } from '../members/lock.ts';
+import { holdOrg, lockAccount } from '../members/lock.ts';
 import { type Done, ok, type Result, refuse } from '../result.ts';
-import { holdOrg, removeRevoked } from './keys.ts';
+import { removeRevoked } from './keys.ts';
 
 /** A page key that Postgres has as revoked, and that the limiter may not know of. */
 export interface RevokedPageKey {

@@ -26,6 +26,13 @@ export async function lockedAccess(
 }
 
 /**
+ * Takes the lock of the organization that an audit event needs, before that of a key or a model.
+ * Whoever changes the organization holds the first and may then want the second.
+ */
+export const holdOrg = (tx: Tx, orgId: string): Promise<unknown> =>
+  tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR KEY SHARE`;
+
+/**
  * Makes changes of how a person is signed in wait for each other, and for a page key that is being
  * made. Take it before the locks of organizations. It allows foreign keys to the row, so someone
  * who has locked an organization's members can still add this user.

@@ -24,8 +24,9 @@ export const resetTwoFactor = (deps: ControlDeps, actor: Actor, input: AccountIn
     missing: 'has no second factor',
     async remove(tx, userId) {
       await tx.user.update({ where: { id: userId }, data: { twoFactorEnabled: false } });
-      await tx.passkey.deleteMany({ where: { userId } });
-      return tx.twoFactor.deleteMany({ where: { userId } });
+      const passkeys = await tx.passkey.deleteMany({ where: { userId } });
+      const apps = await tx.twoFactor.deleteMany({ where: { userId } });
+      return { count: passkeys.count + apps.count };
     },
   });
 

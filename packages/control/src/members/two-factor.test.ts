@@ -29,6 +29,11 @@ async function setUp({ userId }: User): Promise<void> {
   await db().user.update({ where: { id: userId }, data: { twoFactorEnabled: true } });
 }
 
+async function makePasskey({ userId }: User): Promise<void> {
+  const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
+  await db().passkey.create({ data: { id: `pas_${userId}`, userId, credentialID: userId, ...made } });
+}
+
 const memberships = async (user: User) => value(await fixture.control.listMemberships(user));
 
 describe('an organization that requires two-factor', () => {
@@ -155,9 +160,8 @@ describe('an operator', () => {
     value(await fixture.control.addMember(OPERATOR, { org: two, email: ada.email, role: 'viewer' }));
     for (const user of [ada, bob]) {
       await setUp(user);
+      await makePasskey(user);
       const { userId } = user;
-      const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
-      await db().passkey.create({ data: { id: `pas_${userId}`, userId, credentialID: userId, ...made } });
       const expiresAt = new Date(clock.now() + 1_000);
       await db().session.create({ data: { id: `ses_${userId}`, token: userId, userId, expiresAt } });
     }
@@ -182,5 +186,19 @@ describe('an operator', () => {
     expect(refusal(await resetTwoFactor(OPERATOR, { email: ada.email })).code).toBe('conflict');
     expect(refusal(await resetTwoFactor(OPERATOR, { email: 'nobody@reset.example' })).code).toBe('not_found');
     expect(refusal(await resetTwoFactor(bob, { email: bob.email })).code).toBe('forbidden');
+  });
+
+  it('removes passkeys of an account that has nothing else of a second factor, and ends its sessions', async () => {
+    const org = await fixture.org('Passkeys alone');
+    const ada = await withPassword(org, 'member');
+    await makePasskey(ada);
+    await fixture.session(ada);
+    const { userId, email } = ada;
+    clock.advance(1);
+    expect(value(await fixture.control.resetTwoFactor(OPERATOR, { email }))).toEqual({ userId, email });
+    expect(await db().passkey.count({ where: { userId } })).toBe(0);
+    expect(await db().session.count({ where: { userId } })).toBe(0);
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org, limit: 1 }));
+    expect(events).toMatchObject([{ action: 'member.resetTwoFactor', target: userId }]);
   });
 });

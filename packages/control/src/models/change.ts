@@ -1,8 +1,9 @@
 import { seal } from '@tidegate/contracts';
-import type { Prisma } from '@tidegate/db';
+import type { Model, Prisma } from '@tidegate/db';
 import type { Actor } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import {
   type ChangedSettings,
@@ -48,7 +49,9 @@ export async function changeModel(
   }
   const unfit = refuseShare(actor, driver, changes) ?? unfitFor(driver, mode, changes);
   if (unfit) return unfit;
-  const row = await deps.db.$transaction(async (tx) => {
+  const row = await deps.db.$transaction(async (tx): Promise<Result<Model>> => {
+    const still = await lockedAccess(deps, tx, actor, orgId, 'model.change');
+    if (!still.ok) return still;
     const tooMany =
       changes.urls === undefined && changes.replicas === undefined
         ? null
@@ -62,17 +65,16 @@ export async function changeModel(
         : await refuseTooLarge(tx, changes.pool ?? pool, changes.cost ?? cost, id);
     const refused = stays ?? tooLarge;
     if (refused) return refused;
-    const rows = await tx.model.updateManyAndReturn({ where: { id, deletedAt: null }, data });
+    const [after] = await tx.model.updateManyAndReturn({ where: { id, deletedAt: null }, data });
+    if (!after) return refuse('not_found', `There is no published model "${name}".`, 'name');
     // As in the event of its publishing.
     const upstreamKey =
       changes.upstreamKey === undefined ? {} : { upstreamKey: changes.upstreamKey !== null };
     const details = { name, changed, ...originsIn(changes), ...upstreamKey };
-    if (rows[0]) await audit(tx, actor, deps.now(), [{ orgId, action: 'model.change', target: id, details }]);
-    return rows[0];
+    await audit(tx, actor, deps.now(), [{ orgId, action: 'model.change', target: id, details }]);
+    return ok(after);
   });
-  if (row && 'refusal' in row) return row;
-  if (!row) return refuse('not_found', `There is no published model "${name}".`, 'name');
-  return ok(await tellRunner(deps, row, pool));
+  return row.ok ? ok(await tellRunner(deps, row.value, pool)) : row;
 }
 
 type Changes = Omit<ChangedSettings, 'org' | 'name'>;

@@ -3,6 +3,7 @@ import { type Actor, access } from '../access/access.ts';
 import { type AuditAction, audit } from '../access/audit.ts';
 import type { Action } from '../access/policy.ts';
 import type { ConditionNow, ControlDeps } from '../deps.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 import { type ListModelsInput, listInput, type ModelInput, modelInput } from './input.ts';
@@ -40,11 +41,14 @@ export async function listModels(
   return ok(rows.map((row) => ({ ...viewed(row), ...activityOf(row, activity) })));
 }
 
-/** Has the runner start the model. Resolves when the start has begun. */
+/**
+ * Has the runner start the model. Resolves when the start has begun. The audit event says that it
+ * was asked for: the runner may do it without being able to answer.
+ */
 export const startModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelNow>> =>
   move(deps, actor, input, 'model.start', ({ id, pool }) => deps.runner.start(id, pool));
 
-/** Has the runner stop the model. Resolves when the stop has begun. */
+/** Has the runner stop the model. Resolves when the stop has begun. The event is as above. */
 export const stopModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelNow>> =>
   move(deps, actor, input, 'model.stop', ({ id, pool }) => deps.runner.stop(id, pool));
 
@@ -58,6 +62,14 @@ async function move(
   const found = await findModel(deps, actor, input, action);
   if (!found.ok) return found;
   const row = found.value;
+  const { id: target, orgId, name } = row;
+  const recorded = await deps.db.$transaction(async (tx): Promise<Result<null>> => {
+    const still = await lockedAccess(deps, tx, actor, orgId, action);
+    if (!still.ok) return still;
+    await audit(tx, actor, deps.now(), [{ orgId, action, target, details: { name } }]);
+    return ok(null);
+  });
+  if (!recorded.ok) return recorded;
   let now: ConditionNow;
   try {
     now = await act(row);
@@ -67,10 +79,6 @@ async function move(
       `This is not confirmed: ${unreached('runner', error, actor)}, or it does not know the model yet. Try again when it is back.`,
     );
   }
-  const { id: target, orgId, name } = row;
-  await deps.db.$transaction((tx) =>
-    audit(tx, actor, deps.now(), [{ orgId, action, target, details: { name } }]),
-  );
   return ok(await modelNow(deps, row, now));
 }
 
@@ -86,11 +94,15 @@ export async function deleteModel(
   if (!found.ok) return found;
   const { id, orgId, name, pool } = found.value;
   const deletedAt = new Date(deps.now());
-  await deps.db.$transaction(async (tx) => {
+  const deleted = await deps.db.$transaction(async (tx): Promise<Result<null>> => {
+    const still = await lockedAccess(deps, tx, actor, orgId, 'model.delete');
+    if (!still.ok) return still;
     const { count } = await tx.model.updateMany({ where: { id, deletedAt: null }, data: { deletedAt } });
-    if (count === 0) return;
-    await audit(tx, actor, deps.now(), [{ orgId, action: 'model.delete', target: id, details: { name } }]);
+    const event = { orgId, action: 'model.delete', target: id, details: { name } } as const;
+    if (count > 0) await audit(tx, actor, deps.now(), [event]);
+    return ok(null);
   });
+  if (!deleted.ok) return deleted;
   const runnerTold = await tell(deps, id, pool);
   return ok({ ...publishedView(found.value), deletedAt: deletedAt.toISOString(), runnerTold });
 }

@@ -4,6 +4,7 @@ import type { Model } from '@tidegate/db';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { driverOf, type PublishModelInput, type PublishSettings, publishInput } from './input.ts';
 import { tellRunner } from './models.ts';
@@ -39,29 +40,28 @@ export async function publishModel(
   if (refused) return refused;
   const placed = { ...settings, pool: pool.value };
   const row = await insertModel(deps, actor, org.value.id, placed, driver.value);
-  if (!row) return refuse('conflict', `A model "${settings.name}" is already published.`, 'name');
-  if ('refusal' in row) return row;
-  return ok(await tellRunner(deps, row));
+  return row.ok ? ok(await tellRunner(deps, row.value)) : row;
 }
 
 type Placed = PublishSettings & { readonly pool: string };
 
-/** Null: the name is taken. */
 async function insertModel(
   deps: ControlDeps,
   actor: Actor,
   orgId: string,
   placed: Placed,
   runs: StoredDriver,
-): Promise<Model | Awaited<ReturnType<typeof refuseServers>>> {
+): Promise<Result<Model>> {
   const { name, kind, mode, contextTokens, pool, upstreamKey } = placed;
-  return deps.db.$transaction(async (tx) => {
+  return deps.db.$transaction(async (tx): Promise<Result<Model>> => {
+    const still = await lockedAccess(deps, tx, actor, orgId, 'model.publish');
+    if (!still.ok) return still;
     const tooMany = await refuseServers(tx, actor, orgId, { id: null, settings: runs.settings });
     const refused = tooMany ?? (await refuseTaken(tx, runs));
     if (refused) return refused;
     const data = { ...columnsOf(deps, placed, runs), id: newModelId(), orgId };
     const [row] = await tx.model.createManyAndReturn({ data: [data], skipDuplicates: true });
-    if (!row) return null;
+    if (!row) return refuse('conflict', `A model "${name}" is already published.`, 'name');
     const details = {
       name,
       kind,
@@ -73,7 +73,7 @@ async function insertModel(
       upstreamKey: upstreamKey !== undefined,
     };
     await audit(tx, actor, deps.now(), [{ orgId, action: 'model.publish', target: row.id, details }]);
-    return row;
+    return ok(row);
   });
 }
 

@@ -13,16 +13,14 @@ interface Published {
 
 /**
  * Why owners may not publish a model with these settings: the organization would have too many
- * servers. Null: they may. A model may always get fewer servers. It locks the organization's row,
- * so that concurrent changes cannot exceed the limit together. It must come before a lock of a
- * model's row, because a deletion of the organization takes them in this order.
+ * servers. Null: they may. A model may always get fewer servers. The organization is locked, so
+ * concurrent changes cannot exceed the limit together.
  */
 export async function refuseServers(tx: Tx, actor: Actor, orgId: string, { id, settings }: Published) {
   // Machines are the operator's.
   if (actor.kind === 'operator') return null;
   const { urls, replicas } = settings as { readonly urls?: readonly string[]; readonly replicas?: number };
   const wanted = urls?.length ?? replicas ?? 1;
-  await tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR NO KEY UPDATE`;
   const [row] = await tx.$queryRaw<{ all: number; own: number }[]>`
     WITH one AS (
       SELECT id, coalesce(jsonb_array_length(settings->'urls'), (settings->>'replicas')::int, 1) AS servers

@@ -2,6 +2,7 @@ import { open, seal, underKey } from '@tidegate/contracts';
 import { type Actor, operatorOnly } from '../access/access.ts';
 import { audit, auditInEach } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
+import { holdOrg } from '../members/lock.ts';
 import { ok, type Result } from '../result.ts';
 
 /** What became of the upstream keys of all models, deleted ones included. */
@@ -128,6 +129,7 @@ const replace = (
   to: Sealed,
 ): Promise<boolean> =>
   db.$transaction(async (tx) => {
+    await holdOrg(tx, orgId);
     const { count } = await tx.model.updateMany({
       where: { id, upstreamKey },
       data: { upstreamKey: to, version: { increment: 1 } },

@@ -3,6 +3,7 @@ import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
 import { cheapHashing, testClock, totp } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
+import { FAILURE, failOn } from '../../testing/fail-on.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { createAccounts } from './accounts.ts';
 import { auditedSecondFactor } from './audited.ts';
@@ -296,9 +297,30 @@ describe('an authenticator app', () => {
     const { email, headers } = await withApp();
     expect(await factor.remove({ password: 'wrong', headers })).toEqual({ outcome: 'wrong' });
     expect((await password(email)).outcome).toBe('second step');
-    expect((await factor.remove({ password: PASSWORD, headers })).outcome).toBe('changed');
+    expect((await factor.remove({ password: PASSWORD, headers })).outcome).toBe('removed');
     expect((await password(email)).outcome).toBe('signed in');
     expect(await db().twoFactor.count({ where: { user: { email } } })).toBe(0);
+    expect(await isSignedIn(headers)).toBe(true);
+  });
+
+  it('is removed with all passkeys, or not at all while the database fails', async () => {
+    const { email, headers } = await withApp();
+    const { id: userId } = await db().user.findUniqueOrThrow({ where: { email } });
+    const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
+    await db().passkey.create({ data: { id: 'pas_kept', userId, credentialID: 'kept', ...made } });
+    const left = async () => {
+      const where = { userId };
+      return [await db().twoFactor.count({ where }), await db().passkey.count({ where })];
+    };
+    for (const table of ['two_factor', 'passkey']) {
+      await failOn(db(), `DELETE ON ${table}`, async () => {
+        await expect(factor.remove({ password: PASSWORD, headers })).rejects.toThrow(FAILURE);
+      });
+      expect(await left()).toEqual([1, 1]);
+      expect((await password(email)).outcome).toBe('second step');
+    }
+    expect(await factor.remove({ password: PASSWORD, headers })).toEqual({ outcome: 'removed' });
+    expect(await left()).toEqual([0, 0]);
   });
 });
 

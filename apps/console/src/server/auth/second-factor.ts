@@ -19,6 +19,7 @@ export type SetUp = ({ readonly outcome: 'begun' } & NewAuthenticator) | Failure
 export type Renewed = { readonly outcome: 'renewed'; readonly recoveryCodes: readonly string[] } | Failure;
 /** `headers` contain the cookie of the session that continues. */
 export type Changed = { readonly outcome: 'changed'; readonly headers: Headers } | Failure;
+export type Removed = { readonly outcome: 'removed' } | Failure;
 interface Failure {
   /** `wrong`: the password or the code. */
   readonly outcome: 'wrong' | 'failed';
@@ -69,7 +70,7 @@ export interface SecondFactor {
   /** Makes new recovery codes. The old ones stop working. */
   renewCodes(proof: WithPassword): Promise<Renewed>;
   /** Removes the app and all passkeys. */
-  remove(proof: WithPassword): Promise<Changed>;
+  remove(proof: WithPassword): Promise<Removed>;
   /**
    * Ends a sign-in that has begun with a password, by a code of the app or a recovery code, each of
    * which works once. Five wrong codes end the sign-in. Ten in 15 minutes lock the account's second
@@ -155,12 +156,19 @@ async function renewCodes(
 async function remove(
   { db, auth }: SecondFactorOptions,
   { password, headers }: WithPassword,
-): Promise<Changed> {
+): Promise<Removed> {
   const session = await auth.api.getSession({ headers });
-  const response = await auth.api.disableTwoFactor({ body: { password }, headers, asResponse: true });
+  const response = await auth.api.verifyPassword({ body: { password }, headers, asResponse: true });
   if (!response.ok) return failure(response);
-  if (session) await db.passkey.deleteMany({ where: { userId: session.user.id } });
-  return { outcome: 'changed', headers: response.headers };
+  if (!session) return { outcome: 'failed' };
+  const userId = session.user.id;
+  // better-auth would do this in several steps, of which only some may succeed.
+  await db.$transaction([
+    db.user.update({ where: { id: userId }, data: { twoFactorEnabled: false } }),
+    db.twoFactor.deleteMany({ where: { userId } }),
+    db.passkey.deleteMany({ where: { userId } }),
+  ]);
+  return { outcome: 'removed' };
 }
 
 async function complete(options: SecondFactorOptions, { code, headers }: WithCode): Promise<SecondStep> {

@@ -93,7 +93,8 @@ describe('sign-in with a password', () => {
     const email = await account();
     expect(await attempt(email, 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
     expect(await attempt('nobody@example.com', 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
-    expect(await attempt('not an e-mail', 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
+    for (const none of ['not an e-mail', 'nobody\0@example.com'])
+      expect(await attempt(none, 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
   });
 
   it('answers a wrong attempt at a set time, whether there is an account or not, and no other', async () => {
@@ -275,6 +276,30 @@ describe('sign-in with a password', () => {
   });
 });
 
+/** Signs in with the first password. Something happens once that was found to be right. */
+function signInDuring(happens: () => Promise<void>) {
+  const verify: Hashing['verify'] = async (given) => {
+    const isRight = await cheapHashing.verify(given);
+    await happens();
+    return isRight;
+  };
+  const slow = createAuth({ db: db(), ...SITE, oidc: null, hashing: { ...cheapHashing, verify } });
+  const late = createSignIn({ db: db(), auth: slow, devices, now: clock.now, wait: async () => {} });
+  return (email: string) =>
+    late.withPassword({ email, password: PASSWORD, address: '10.0.1.4', headers: new Headers() });
+}
+
+describe('two-factor sign-in', () => {
+  it('that is turned on meanwhile refuses a sign-in that began without it', async () => {
+    const email = await account();
+    const late = signInDuring(async () => {
+      await db().user.update({ where: { email }, data: { twoFactorEnabled: true } });
+    });
+    expect((await late(email)).outcome).toBe('wrong');
+    expect(await db().session.count({ where: { user: { email } } })).toBe(0);
+  });
+});
+
 describe('a change of the password', () => {
   const next = 'another-long-password';
   const session = (email: string) => browserOf(email, '10.0.1.1');
@@ -287,6 +312,25 @@ describe('a change of the password', () => {
     expect((await accounts.changePassword({ current: PASSWORD, next, headers })).outcome).toBe('changed');
     expect(await db().session.count({ where: { user: { email } } })).toBe(1);
     expect((await attempt(email, next, '10.0.1.2')).outcome).toBe('signed in');
+  });
+
+  it.each([
+    ['open a session', 'signed in', false],
+    ['wait for its second step', 'second step', true],
+  ])('refuses a sign-in with the old one that is under way and would %s', async (_what, outcome, isOn) => {
+    const email = await account();
+    const headers = await session(email);
+    const user = await db().user.update({ where: { email }, data: { twoFactorEnabled: isOn } });
+    await db().twoFactor.create({ data: { id: user.id, userId: user.id, secret: '', backupCodes: '' } });
+    expect((await attempt(email, PASSWORD, '10.0.1.3')).outcome).toBe(outcome);
+    const change = { current: PASSWORD, next, headers };
+    const late = signInDuring(async () => {
+      expect((await accounts.changePassword(change)).outcome).toBe('changed');
+    });
+    expect((await late(email)).outcome).toBe('wrong');
+    expect(await db().session.count({ where: { user: { email } } })).toBe(1);
+    expect(await db().verification.count({ where: { value: user.id } })).toBe(0);
+    expect((await attempt(email, next, '10.0.1.3')).outcome).toBe(outcome);
   });
 
   it('that fails does not reveal whether the current one was right', async () => {

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { CREDENTIAL } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import { networkOf } from '@tidegate/runtime';
 import { type Allowance, take } from './attempts.ts';
@@ -101,6 +103,10 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
   };
   const guard: SignIn['guard'] = async (address, email, headers) =>
     takeAll(allowancesOf(address, email, await deviceIdOf(headers, email)));
+  const wrong = async (begunMs: number): Promise<SignInOutcome> => {
+    await wait(WRONG_MS - (performance.now() - begunMs));
+    return { outcome: 'wrong' };
+  };
   return {
     guard,
     guardAddress: (address) => takeAll(allowancesOfAddress(address)),
@@ -109,14 +115,18 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
       const retryAfterS = await guard(address, email, headers);
       if (retryAfterS !== null) return { outcome: 'too many', retryAfterS };
       const body = { email: email.trim().toLowerCase(), password };
+      const before = await credentialOf(db, body.email);
       const response = await auth.api.signInEmail({ body, headers, asResponse: true });
+      const { code = '', user, token = '' } = (await response.json()) as SignInAnswer;
       if (!response.ok) {
-        const { code = '' } = (await response.json()) as { readonly code?: string };
         if (!WRONG.has(code)) throw new Error(`sign-in failed with ${response.status} ${code}`);
-        await wait(WRONG_MS - (performance.now() - begunMs));
-        return { outcome: 'wrong' };
+        return wrong(begunMs);
       }
-      const { user } = (await response.json()) as { user?: { readonly id: string } };
+      if (!isDeepStrictEqual(before, await credentialOf(db, body.email))) {
+        await db.session.deleteMany({ where: { token } });
+        await db.verification.deleteMany({ where: { value: before?.userId ?? '' } });
+        return wrong(begunMs);
+      }
       if (!user) return { outcome: 'second step', headers: response.headers };
       const cookies = new Headers(response.headers);
       cookies.append('set-cookie', devices.remember(headers, { userId: user.id, email }, 'password'));
@@ -124,6 +134,35 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
     },
   };
 }
+
+/** What better-auth answers. */
+interface SignInAnswer {
+  readonly code?: string;
+  /** Both are missing if a second step follows. */
+  readonly user?: { readonly id: string };
+  readonly token?: string;
+}
+
+/** What lets an account in. */
+interface Credential {
+  readonly userId: string;
+  readonly password: string | null;
+  readonly user: { readonly twoFactorEnabled: boolean };
+}
+
+/**
+ * Null: there is no account, or no password of it. Whatever changes this ends the account's
+ * sessions, but not one that a sign-in under way has yet to create. So a sign-in reads this before
+ * and after.
+ */
+const credentialOf = async (db: Db, email: string): Promise<Credential | null> =>
+  // Postgres takes no such text.
+  email.includes('\0')
+    ? null
+    : db.account.findFirst({
+        where: { providerId: CREDENTIAL, user: { email } },
+        select: { userId: true, password: true, user: { select: { twoFactorEnabled: true } } },
+      });
 
 type Allowances = [key: string, allowance: Allowance][];
 

@@ -1,4 +1,5 @@
 import type { Metadata } from 'next';
+import { countKeys } from '#keys/fullness.ts';
 import { KeysScreen } from '#keys/keys-screen.tsx';
 import { keyRowOf } from '#keys/row-of.ts';
 import { KEYS_IN_ADDRESS } from '#keys/rows.ts';
@@ -34,7 +35,7 @@ export default async function Keys({ params, searchParams }: KeysProps) {
         plan={org.plan}
         mayChange={org.role === 'owner'}
         keys={wantedRows(keys, await searchParams, KEYS_IN_ADDRESS).map(keyRowOf)}
-        valid={keys.filter(({ state }) => state !== 'Revoked').length}
+        count={countKeys(keys, now())}
         total={keys.length}
         models={read(models).map(({ name, kind, condition }) => ({ name, kind, condition }))}
         rules={rulesOf(read(plans), org.plan)}

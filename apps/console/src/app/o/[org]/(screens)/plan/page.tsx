@@ -1,5 +1,6 @@
 import { PLAN_LIMITS } from '@tidegate/control';
 import type { Metadata } from 'next';
+import { countKeys } from '#keys/fullness.ts';
 import { PlanScreen } from '#plan/plan-screen.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
@@ -25,7 +26,7 @@ export default async function Plan({ params }: { params: Promise<{ org: string }
         plans={read(plans)}
         month={read(usage).month}
         nowMs={now()}
-        keysInUse={read(keys).filter(({ state }) => state !== 'Revoked').length}
+        keysInUse={countKeys(read(keys), now()).valid}
       />
     </>
   );

@@ -1,5 +1,6 @@
 import type { Metadata } from 'next';
 import { redirect } from 'next/navigation';
+import { countKeys } from '#keys/fullness.ts';
 import { rulesOf } from '#keys/rules-of.ts';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
@@ -32,7 +33,7 @@ export default async function Start({ params }: { params: Promise<{ org: string 
         plan={org.plan}
         models={read(models)}
         keys={all.filter(({ state }) => state === 'Active').map(({ name }) => name)}
-        count={{ valid: all.filter(({ state }) => state !== 'Revoked').length, total: all.length }}
+        count={countKeys(all, now())}
         requests={requests}
         errors={errors}
         rules={rulesOf(read(plans), org.plan)}

@@ -1,6 +1,6 @@
 import { limitsText } from '@tidegate/control';
 import type { Metadata } from 'next';
-import { fullness } from '#keys/fullness.ts';
+import { countKeys, fullness } from '#keys/fullness.ts';
 import { keyOf } from '#keys/key-of.ts';
 import { KeyScreen } from '#keys/key-screen.tsx';
 import { rulesOf } from '#keys/rules-of.ts';
@@ -33,9 +33,7 @@ export default async function Key({ params }: KeyProps) {
   ]);
   const { totals, days } = read(usage);
   const rules = rulesOf(read(plans), org.plan);
-  const all = read(keys);
-  const valid = all.filter(({ state }) => state !== 'Revoked').length;
-  const { blocked, message } = fullness({ valid, total: all.length, plan: org.plan }, rules);
+  const { blocked, message } = fullness({ ...countKeys(read(keys), now()), plan: org.plan }, rules);
   return (
     <>
       <Live />
