@@ -20,7 +20,7 @@ import { Activity } from './catalog/activity.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { PoolWatches } from './catalog/pool-watches.ts';
 import { Replicas } from './catalog/replicas.ts';
-import { Waker } from './catalog/wake.ts';
+import { type WakeAnswer, Waker } from './catalog/wake.ts';
 import { CatalogWatch } from './catalog/watch.ts';
 import type { Config } from './config.ts';
 import type { Gateway } from './gateway.ts';
@@ -194,16 +194,15 @@ function applyNotice(
   if (addressBlocked) blocked.block(addressBlocked.address, addressBlocked.remainingMs);
 }
 
-/** The runner's statuses for a refused wake: the model is gone, stopped or failed to start. */
+/** The runner's statuses for a refused wake: the model is gone or cannot be woken. */
 const CANNOT_START = new Set<number>([status.NOT_FOUND, status.FAILED_PRECONDITION, status.INVALID_ARGUMENT]);
 
-async function wakeOutcome(
-  state: Promise<ModelState__Output>,
-): Promise<'running' | 'failed' | 'unavailable'> {
+async function wakeOutcome(state: Promise<ModelState__Output>): Promise<WakeAnswer> {
   try {
     const { condition } = await state;
     if (condition === 'CONDITION_RUNNING') return 'running';
-    return condition === 'CONDITION_FAILED' || condition === 'CONDITION_STOPPED' ? 'failed' : 'unavailable';
+    if (condition === 'CONDITION_STOPPED') return 'stopped';
+    return condition === 'CONDITION_FAILED' ? 'failed' : 'unavailable';
   } catch (error) {
     return CANNOT_START.has((error as { code: number }).code) ? 'failed' : 'unavailable';
   }

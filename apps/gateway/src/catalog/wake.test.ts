@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import { readConfig } from '../config.ts';
 import { Catalog, type CatalogModel } from './catalog.ts';
-import { Waker } from './wake.ts';
+import { type WakeAnswer, Waker } from './wake.ts';
 
 const WAIT_MS = 60_000;
 const asleep: CatalogModel = {
@@ -22,10 +22,9 @@ const asleep: CatalogModel = {
   version: 1,
 };
 
-type Outcome = 'running' | 'failed' | 'unavailable';
 interface WakeCall {
   readonly deadlineMs: number;
-  readonly end: (outcome: Outcome) => void;
+  readonly end: (answer: WakeAnswer) => void;
 }
 
 let nowMs: number;

@@ -1,13 +1,15 @@
 import { LoopTurns } from '../loop-turns.ts';
 import type { Catalog, CatalogModel } from './catalog.ts';
 
-export type WakeOutcome = 'running' | 'failed' | 'starting';
+/** `stopped`: an owner stopped the model meanwhile. */
+export type WakeOutcome = 'running' | 'stopped' | 'failed' | 'starting';
 
 export interface WakerOptions {
   readonly catalog: Catalog;
   /**
-   * Makes one Wake call. Resolves to `running`, to `failed` if the model could not be started, or
-   * to `unavailable` if the runner could not be asked or the deadline passed.
+   * Makes one Wake call. Resolves to `running`, to `stopped` or `failed` if the model was stopped
+   * or could not be started, or to `unavailable` if the runner could not be asked or the deadline
+   * passed.
    */
   readonly wake: (modelId: string, deadlineMs: number, asker: Asker) => Promise<WakeAnswer>;
   readonly retryMs: number;
@@ -36,7 +38,7 @@ export interface Asker {
 }
 
 /** The runner's answer to one call. */
-type WakeAnswer = 'running' | 'failed' | 'unavailable';
+export type WakeAnswer = 'running' | 'stopped' | 'failed' | 'unavailable';
 
 interface WakeWaiter {
   readonly endMs: number;
@@ -97,12 +99,13 @@ export class Waker {
       let asking = false;
       const ask = async () => {
         asking = true;
-        const couldStart = await this.#wake(modelId, waiter);
+        const refused = await this.#wake(modelId, waiter);
         asking = false;
-        if (!couldStart) finish('failed');
+        if (refused) finish(refused);
       };
       const onChange = (model: CatalogModel | null) => {
-        if (!model || model.condition === 'CONDITION_STOPPED') finish('failed');
+        if (!model) finish('failed');
+        else if (model.condition === 'CONDITION_STOPPED') finish('stopped');
         else if (isReady(model)) goOn();
         else if (model.condition === 'CONDITION_FAILED' && !model.wakeable) finish('failed');
         // It started, but has ended since, and this catalog has never shown it running.
@@ -151,15 +154,15 @@ export class Waker {
   }
 
   /**
-   * Asks the runner until it answers or the waiter's time is up. Resolves to false if the runner
-   * says that the model cannot be started.
+   * Asks the runner until it answers or the waiter's time is up. Resolves to why the model will not
+   * run, if the runner says so.
    */
-  async #wake(modelId: string, waiter: WakeWaiter): Promise<boolean> {
+  async #wake(modelId: string, waiter: WakeWaiter): Promise<'stopped' | 'failed' | null> {
     for (;;) {
       const leftMs = waiter.endMs - this.#options.nowMs();
-      if (waiter.done || leftMs <= 0) return true;
-      const outcome = await this.#call(modelId, leftMs, waiter.asker);
-      if (outcome !== 'unavailable') return outcome === 'running';
+      if (waiter.done || leftMs <= 0) return null;
+      const answer = await this.#call(modelId, leftMs, waiter.asker);
+      if (answer !== 'unavailable') return answer === 'running' ? null : answer;
     }
   }
 

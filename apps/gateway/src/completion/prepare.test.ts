@@ -83,6 +83,16 @@ describe('a model that is asleep', () => {
     harness.runner.remove(modelId);
   });
 
+  it('and is stopped meanwhile is reported as stopped if only the runner has said so yet', async () => {
+    const { modelId } = await asleep({ name: 'told-first' });
+    harness.runner.wake = async () => ({ modelId, condition: 'CONDITION_STOPPED' });
+    const answer = await harness.complete({ ...hello, model: 'told-first' });
+    expect(await answer.json()).toMatchObject({
+      error: { code: 'model_unavailable', message: 'The model is stopped. An owner can start it.' },
+    });
+    harness.runner.remove(modelId);
+  });
+
   it('and cannot be started is unavailable', async () => {
     const { modelId } = await asleep({ name: 'broken' });
     harness.runner.wake = async () => ({ modelId, condition: 'CONDITION_FAILED', reason: 'no memory' });

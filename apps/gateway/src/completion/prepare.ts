@@ -1,5 +1,5 @@
-import type { CompletionRequest, Refusal } from '@tidegate/contracts';
-import type { Catalog, CatalogModel } from '../catalog/catalog.ts';
+import type { CompletionRequest } from '@tidegate/contracts';
+import type { CatalogModel } from '../catalog/catalog.ts';
 import { type EarlyEnd, endsEarly } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import type { DataUrls } from '../images/fetch.ts';
@@ -67,14 +67,9 @@ async function wakeUp(
   };
   const outcome = await waker.wait(model.modelId, waitMs, exchange.signal, asker);
   if (exchange.aborted) return exchange.aborted;
-  if (outcome === 'failed') return refusalOfFailed(catalog, model);
+  if (outcome === 'stopped') return STOPPED;
+  // An owner may have deleted the model while the request was held for it.
+  if (outcome === 'failed') return catalog.get(model.modelId) ? COULD_NOT_START : modelNotFound(model.name);
   if (outcome === 'starting') return STILL_STARTING;
   return catalog.get(model.modelId) ?? model;
-}
-
-/** An owner may have stopped or deleted the model while the request was held for it. */
-function refusalOfFailed(catalog: Catalog, { modelId, name }: CatalogModel): Refusal {
-  const current = catalog.get(modelId);
-  if (!current) return modelNotFound(name);
-  return current.condition === 'CONDITION_STOPPED' ? STOPPED : COULD_NOT_START;
 }

@@ -61,9 +61,9 @@ export async function createPageKey(
     const endsMs = await endOfSession(deps, tx, userId, parsed.value.session);
     if (endsMs <= deps.now()) return refuse('conflict', 'Your session has ended. Sign in again.');
     const expiresAt = new Date(Math.min(deps.now() + LIFE_MS, endsMs));
-    // A limiter of the previous release knows only days.
     // Another tab of the user may have made one meanwhile.
     const others = await revokePageKeys(tx, actor, deps.now(), { userIds: [userId], orgIds: [orgId] });
+    // A limiter of the previous release knows only days.
     const settings = { name: PAGE_KEY, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
     const created = await insertKey(deps, tx, actor, orgId, settings, { userId, expiresAt });
     return ok({ created, others });
