@@ -539,7 +539,10 @@ describe('an installation from the beginning', () => {
 
   it('says how many answers end as errors when a model is stopped that runs here', async () => {
     const how = ['--kind', 'text', '--mode', 'wake_on_request', '--context', '1', '--command', 'serve'];
-    await json('model', 'publish', '--name', 'cut', ...how);
+    const { id } = await json<{ id: string }>('model', 'publish', '--name', 'cut', ...how);
+    // What is in flight waits for it, and is not charged.
+    expect(await json('model', 'stop', '--name', 'cut')).toMatchObject({ cutOff: 0 });
+    await db.model.update({ where: { id }, data: { condition: 'running' } });
     expect(await json('model', 'stop', '--name', 'cut')).toMatchObject({ cutOff: 2 });
     expect((await ctl(['model', 'stop', '--name', 'cut'])).out).toContain(
       '2 answers in progress end as errors (upstream_error), charged in full.',

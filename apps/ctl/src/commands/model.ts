@@ -1,4 +1,4 @@
-import type { Control, DeletedModelView, ModelNow, Result } from '@tidegate/control';
+import type { Control, DeletedModelView, ModelDetail, ModelNow, Result } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR } from '../context.ts';
 import { addDiscoverCommand } from './discover.ts';
@@ -25,9 +25,12 @@ async function stop(control: Control, which: OneModel): Promise<Result<StoppedMo
   const before = await control.showModel(OPERATOR, modelOf(which));
   const now = await control.stopModel(OPERATOR, modelOf(which));
   if (!now.ok) return now;
-  const cutOff = now.value.driver === 'external' ? 0 : before.ok ? before.value.inFlight : null;
-  return { ok: true, value: { ...now.value, cutOff } };
+  return { ok: true, value: { ...now.value, cutOff: before.ok ? cutOffBy(before.value) : null } };
 }
+
+/** Requests in flight for a model that does not run wait for it. They are refused, not charged. */
+const cutOffBy = ({ driver, condition, inFlight }: ModelDetail): number | null =>
+  driver === 'external' || condition !== 'running' ? 0 : inFlight;
 
 function stopped({ cutOff, ...model }: StoppedModel): string {
   if (cutOff === 0) return one(model);
