@@ -8,6 +8,7 @@ import {
   eventually,
   findPgbouncer,
   isPidAlive,
+  itOnLinux,
   PATIENT_DB,
   testPgbouncer,
   testPostgres,
@@ -284,6 +285,13 @@ describe('the lease', () => {
     await once(child, 'exit');
     harness.onClose(await next.then((lead) => () => lead?.release()));
     expect(await lease()).toMatchObject({ epoch: 2n, holder: 'next' });
+  });
+
+  itOnLinux(it)('is free to the process that has taken it without having been told so', async () => {
+    const process = ownProcess();
+    await candidate({ candidate: { pool: 'local', holder: 'untold', process } });
+    await candidate({ candidate: { pool: 'local', holder: 'told', process } });
+    expect(await lease()).toMatchObject({ epoch: 2n, holder: 'told' });
   });
 
   it('of a process that cannot be seen from here is never taken for ended', () => {

@@ -74,7 +74,7 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
   while (!signal.aborted) {
     try {
       const held = await readLease(db, candidate.pool);
-      const over = held !== null && hasEnded(held.process) ? held.epoch : null;
+      const over = held !== null && isOver(held.process, candidate.process) ? held.epoch : null;
       const askedMs = performance.now();
       const epoch = await takeLease(db, candidate, over);
       outage.worked();
@@ -87,6 +87,10 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
   }
   return null;
 }
+
+/** Its holder has ended, or is this process, which was not answered in time when it took it. */
+const isOver = (holder: string | null, own: string | null): boolean =>
+  hasEnded(holder) || (holder !== null && holder === own);
 
 const TAKEN = 'another runner has taken the lease';
 const EXPIRED = 'Postgres did not renew the lease in time';
