@@ -3,7 +3,7 @@ import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/r
 import { startTracing } from '@tidegate/tracing';
 import { type Config, readConfig } from './config.ts';
 import { FLEET_TIMINGS } from './fleet/timings.ts';
-import { LEAD_TIMINGS } from './lead/lead.ts';
+import { createLeaseDb, LEAD_TIMINGS } from './lead/lead.ts';
 import { ownName, ownProcess } from './lead/own-process.ts';
 import { type RunnerOptions, startRunner } from './runner.ts';
 
@@ -27,10 +27,12 @@ runService('runner', async (service) => {
   service.onShutdown('tracing', () => tracing?.stop());
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
+  const leaseDb = createLeaseDb(config.DATABASE_URL);
   service.onShutdown('postgres', () => closeDb(db));
+  service.onShutdown('lease', () => closeDb(leaseDb));
   const schema = watchSchema(db, logger);
 
-  const runner = startRunner(optionsOf(config, { db, logger, metrics, tracing }));
+  const runner = startRunner(optionsOf(config, { db, leaseDb, logger, metrics, tracing }));
   service.onShutdown('runner', () => runner.close());
 
   const admin = await startAdmin({
@@ -49,7 +51,7 @@ runService('runner', async (service) => {
 
 function optionsOf(
   config: Config,
-  parts: Pick<RunnerOptions, 'db' | 'logger' | 'metrics' | 'tracing'>,
+  parts: Pick<RunnerOptions, 'db' | 'leaseDb' | 'logger' | 'metrics' | 'tracing'>,
 ): RunnerOptions {
   return {
     ...parts,

@@ -1,3 +1,4 @@
+import type { Db } from '@tidegate/db';
 import { observeStore } from '@tidegate/runtime';
 import { ActiveRunner, type ActiveRunnerOptions } from './active-runner.ts';
 import { client as kubernetesClient } from './drivers/kubernetes/connection.ts';
@@ -7,6 +8,8 @@ import { pause } from './pause.ts';
 
 export interface RunnerOptions extends ActiveRunnerOptions {
   readonly leadTimings: LeadTimings;
+  /** See `createLeaseDb`. */
+  readonly leaseDb: Db;
   readonly stopModelsOnExit: boolean;
 }
 
@@ -109,7 +112,7 @@ class CandidateRunner implements Runner {
 
   /** Rejects when it is closed, or when it cannot act the first time. */
   async #runUntilClosed(): Promise<void> {
-    const { db, candidate, leadTimings: timings, logger, kubernetes } = this.#options;
+    const { leaseDb: db, candidate, leadTimings: timings, logger, kubernetes } = this.#options;
     // Loading it takes a second, in which nobody would lead.
     if (kubernetes) await kubernetesClient();
     const onStandby = (holder: string) => this.#standBy(holder);

@@ -10,16 +10,42 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
+const runOn = (pool: ParsePool) => pool.run({ pieces: [Buffer.from('{}')], bytes: 2 });
+
 it('rejects what waits for a worker that cannot start, and tries again with the next body', async () => {
   const filename = join(directory, 'worker.mjs');
   await writeFile(filename, "throw new Error('no room')");
   const errors: string[] = [];
-  const pool = new ParsePool({ maxThreads: 2, onError: ({ message }) => errors.push(message), filename });
-  const run = () => pool.run({ pieces: [Buffer.from('{}')], bytes: 2 });
+  const pool = new ParsePool({
+    maxThreads: 2,
+    onError: ({ message }) => errors.push(message),
+    worker: { filename },
+  });
+  const run = () => runOn(pool);
   const results = await Promise.allSettled([run(), run(), run()]);
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   expect(errors[0]).toBe('no room');
   await writeFile(filename, "export default () => 'parsed'");
   expect(await run()).toBe('parsed');
   await pool.close();
+});
+
+it('rejects a body for which no thread can be made, and keeps nothing of it', async () => {
+  const filename = join(directory, 'ready.mjs');
+  await writeFile(filename, "export default () => 'parsed'");
+  // Node refuses it where it would make the thread, which fails in the same way.
+  const execArgv = ['--no-such-option'];
+  const errors: string[] = [];
+  const onError = ({ message }: Error) => errors.push(message);
+  const pool = new ParsePool({ maxThreads: 2, onError, worker: { filename, execArgv } });
+  for (let i = 0; i < 2; i++) await expect(runOn(pool)).rejects.toThrow('--no-such-option');
+  expect(errors).toHaveLength(2);
+  execArgv.length = 0;
+  expect(await runOn(pool)).toBe('parsed');
+  execArgv.push('--no-such-option');
+  const [first, second] = await Promise.allSettled([runOn(pool), runOn(pool)]);
+  expect([first.status, second.status]).toEqual(['fulfilled', 'rejected']);
+  // What is left of such a body would reject now, with nobody to handle it.
+  await pool.close();
+  await new Promise(setImmediate);
 });

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TransferListItem } from 'node:worker_threads';
-import { Piscina } from 'piscina';
+import { ArrayTaskQueue, Piscina } from 'piscina';
 import { MovedPieces, ownMemory } from '../bytes/moved-pieces.ts';
 import type { WorkerBody, WorkerResult } from './parse-worker.ts';
 import type { Body } from './read-body.ts';
@@ -10,17 +10,24 @@ const IDLE_THREAD_MS = 60_000;
 /** The most wasteful 20 MiB body needs about a quarter of this. */
 const WORKER_HEAP_MB = 512;
 
+/** What a worker runs, and the options of Node for it. */
+interface WorkerProgram {
+  readonly filename: string;
+  readonly execArgv?: string[];
+}
+
 export interface ParsePoolOptions {
   readonly maxThreads: number;
-  /** A worker failed that had no body, usually because it could not start. */
+  /** A worker could not start, or failed while it had no body. */
   readonly onError: (error: Error) => void;
-  /** What a worker runs. Default: `parse-worker`. */
-  readonly filename?: string;
+  /** Default: `parse-worker`. */
+  readonly worker?: WorkerProgram;
 }
 
 /** The threads that parse bodies. Starts none until the first body arrives. */
 export class ParsePool {
   readonly #options: ParsePoolOptions;
+  #waiting = new ArrayTaskQueue();
   #pool: Piscina<WorkerBody, WorkerResult>;
 
   constructor(options: ParsePoolOptions) {
@@ -29,8 +36,18 @@ export class ParsePool {
   }
 
   /** Rejects if the worker dies or cannot start, or if the pool is closed. */
-  run(body: Body): Promise<WorkerResult> {
-    return this.#pool.run(...messageOf(body));
+  async run(body: Body): Promise<WorkerResult> {
+    const { tasks } = this.#waiting;
+    const { length } = tasks;
+    try {
+      return this.#pool.run(...messageOf(body));
+    } catch (error) {
+      // The system has no thread left. The body would stay in the queue, and its rejection when the
+      // pool ends would be nobody's, which ends the process.
+      tasks.length = length;
+      this.#options.onError(error as Error);
+      throw error;
+    }
   }
 
   /** Ends the threads. */
@@ -39,10 +56,11 @@ export class ParsePool {
   }
 
   #create(): Piscina<WorkerBody, WorkerResult> {
-    const { maxThreads, filename } = this.#options;
+    const { maxThreads, worker = parseWorker() } = this.#options;
+    this.#waiting = new ArrayTaskQueue();
     const pool = new Piscina<WorkerBody, WorkerResult>({
-      ...workerFile(),
-      ...(filename && { filename }),
+      ...worker,
+      taskQueue: this.#waiting,
       minThreads: 0,
       maxThreads,
       idleTimeout: IDLE_THREAD_MS,
@@ -80,7 +98,7 @@ function messageOf({ pieces, bytes }: Body): [WorkerBody, { transferList: Transf
  * The worker is the sibling of this file, compiled or not. Node cannot run the TypeScript source by
  * itself, so tests add the workspace's TypeScript loader.
  */
-function workerFile(): { filename: string; execArgv?: string[] } {
+function parseWorker(): WorkerProgram {
   const extension = extname(import.meta.url);
   const filename = fileURLToPath(new URL(`./parse-worker${extension}`, import.meta.url));
   if (extension !== '.ts') return { filename };

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { newInstanceId, newKeyId, newOrgId, newRequestId } from '@tidegate/contracts';
+import { newOrgId, newRequestId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
-import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
 import type { ScriptDeps } from '../script-deps.ts';
-import { seedKey } from '../seeding/seed.ts';
-import { openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
-import { putOrg } from '../testing/org.ts';
+import { openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
+import { putInstance, putKey, putOrg } from '../testing/org.ts';
 import { type LostAdmission, restore, restoreSettled } from './restore.ts';
 import { settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
@@ -23,18 +21,9 @@ beforeAll(async () => {
 
 /** An organization that recovers, and a reserved admission that its gateway remembers. */
 beforeEach(async () => {
-  const [orgId, keyId, instanceId] = [newOrgId(), newKeyId(), newInstanceId()];
+  const orgId = newOrgId();
   await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN }, false);
-  await seedKey(scriptDeps, {
-    ...ROOMY_KEY,
-    keyId,
-    orgId,
-    hash: Buffer.alloc(32),
-    revoked: false,
-    expiresAtMs: 0,
-  });
-  await sendHeartbeat(scriptDeps, instanceId, false);
-  await joinOrg(scriptDeps, instanceId, orgId);
+  const [keyId, instanceId] = [await putKey(scriptDeps, orgId), await putInstance(scriptDeps, orgId)];
   const [admittedAtMs, reservedAtMs] = [Date.now(), Date.now()];
   const what = { modelId: 'mdl_test', contextTokens: 1_000, streamed: false, admittedAtMs, reservedAtMs };
   lost = { orgId, keyId, instanceId, admissionId: newRequestId(), ...what };

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
+import { newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
-import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
 import { formatOutboxEntry, parseOutboxEntry } from '../outbox/entry.ts';
 import type { ScriptDeps } from '../script-deps.ts';
-import { seedKey, seedMonth } from '../seeding/seed.ts';
+import { seedMonth } from '../seeding/seed.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
-import { openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
-import { putOrg } from '../testing/org.ts';
+import { openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
+import { putInstance, putKey, putOrg } from '../testing/org.ts';
 import { type AdmitInput, admit } from './admit.ts';
 import { settle } from './settle.ts';
 
@@ -28,18 +27,10 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  [orgId, keyId, instanceId, month] = [
-    newOrgId(),
-    newKeyId(),
-    newInstanceId(),
-    scriptDeps.clock.month().name,
-  ];
+  [orgId, month] = [newOrgId(), scriptDeps.clock.month().name];
   await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN });
   await seedMonth(scriptDeps, orgId, month, { requests: 0, chargedTokens: 0 });
-  const key = { ...ROOMY_KEY, keyId, orgId, hash: Buffer.alloc(32), revoked: false, expiresAtMs: 0 };
-  await seedKey(scriptDeps, key);
-  await sendHeartbeat(scriptDeps, instanceId, false);
-  await joinOrg(scriptDeps, instanceId, orgId);
+  [keyId, instanceId] = [await putKey(scriptDeps, orgId), await putInstance(scriptDeps, orgId)];
 });
 
 afterAll(async () => {

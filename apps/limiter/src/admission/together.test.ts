@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
+import { newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
-import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
 import type { ScriptDeps } from '../script-deps.ts';
-import { seedKey, seedMonth } from '../seeding/seed.ts';
+import { seedMonth } from '../seeding/seed.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
-import { openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
-import { putOrg } from '../testing/org.ts';
+import { openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
+import { putInstance, putKey, putOrg } from '../testing/org.ts';
 import { type AdmitInput, admit } from './admit.ts';
 import { reserve } from './reserve.ts';
 import { type RequestEnd, settle } from './settle.ts';
@@ -45,26 +44,8 @@ afterAll(async () => {
   await redis.stop();
 });
 
-async function anInstance(): Promise<string> {
-  const instanceId = newInstanceId();
-  await sendHeartbeat(scriptDeps, instanceId, false);
-  await joinOrg(scriptDeps, instanceId, orgId);
-  return instanceId;
-}
-
-async function aKey(): Promise<string> {
-  const keyId = newKeyId();
-  await seedKey(scriptDeps, {
-    ...ROOMY_KEY,
-    keyId,
-    orgId,
-    hash: Buffer.alloc(32),
-    revoked: false,
-    expiresAtMs: 0,
-  });
-  return keyId;
-}
-
+const anInstance = () => putInstance(scriptDeps, orgId);
+const aKey = () => putKey(scriptDeps, orgId);
 const begin = (call: AdmitInput) => admit(scriptDeps, call, scriptDeps.clock.month());
 const end = (call: AdmitInput) =>
   settle(scriptDeps, call, { keyId: call.keyId, month: scriptDeps.clock.month().name }, END);

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { newInstanceId, newKeyId, newRequestId } from '@tidegate/contracts';
+import { newRequestId } from '@tidegate/contracts';
 import { closeDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { type LostAdmission, restore, restoreSettled } from '../admission/restore.ts';
 import { settle } from '../admission/settle.ts';
-import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
 import type { ScriptDeps } from '../script-deps.ts';
-import { connectDb, makeOrg, openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
-import { putOrg } from '../testing/org.ts';
-import { readUnseeded, seedKey } from './seed.ts';
+import { connectDb, makeOrg, openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
+import { putInstance, putKey, putOrg } from '../testing/org.ts';
+import { readUnseeded } from './seed.ts';
 import { Seeder } from './seeder.ts';
 
 const MONTH = '2026-06';
@@ -41,12 +40,9 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   scriptDeps = test.scriptDepsAt(NOW_MS - Date.now());
-  [orgId, keyId, instanceId] = [await makeOrg(db), newKeyId(), newInstanceId()];
+  orgId = await makeOrg(db);
   await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN }, false);
-  const key = { ...ROOMY_KEY, keyId, orgId, hash: Buffer.alloc(32), revoked: false, expiresAtMs: 0 };
-  await seedKey(scriptDeps, key);
-  await sendHeartbeat(scriptDeps, instanceId, false);
-  await joinOrg(scriptDeps, instanceId, orgId);
+  [keyId, instanceId] = [await putKey(scriptDeps, orgId), await putInstance(scriptDeps, orgId)];
 });
 
 afterAll(async () => {

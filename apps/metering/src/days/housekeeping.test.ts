@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   newKeyId,
@@ -12,7 +13,7 @@ import {
 import { ensureRequestPartitions } from '@tidegate/db';
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { createLogger } from '@tidegate/runtime';
-import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
+import { eventually, type TestRedis, testRedis, untilOneWaitsForALock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { openSettlementJobs, type SettlementJobs } from '../queue/settlement-jobs.ts';
@@ -140,6 +141,54 @@ describe('usage of a deleted organization', () => {
     expect(usage.times.filter((row) => JSON.stringify(row).includes(stays))).toHaveLength(4);
     expect((await db().deletedOrg.findUniqueOrThrow({ where: { orgId: gone } })).purgedAt).not.toBeNull();
   });
+
+  it('is deleted at most 10,000 requests in a statement, and its day only after the last of them', async () => {
+    const orgId = await makeOrg();
+    await writeSettlements(db(), [ofDay(orgId, '2026-11-21')]);
+    await db().$executeRaw`
+      INSERT INTO request (reservation_id, day, org_id, key_id, model_id, admitted_at, answered, streamed, reserved_tokens, charged_tokens)
+      SELECT 'many-' || i, '2026-11-21', ${orgId}, 'key_x', 'mdl_x', '2026-11-21', true, false, 1, 1
+      FROM generate_series(1, 10000) i`;
+    await deleteOrg(orgId);
+    const left = async () => [
+      await db().request.count({ where: { orgId } }),
+      await db().usageDay.count({ where: { orgId } }),
+    ];
+    const seen: number[][] = [];
+    for (const more of [true, true, false]) {
+      expect(await db().$queryRaw`SELECT purge_organization(${orgId}) AS more`).toEqual([{ more }]);
+      seen.push(await left());
+    }
+    expect(seen).toEqual([
+      [1, 1],
+      [0, 0],
+      [0, 0],
+    ]);
+  });
+
+  it('holds up nothing else when there is much of it, and is continued soon', async () => {
+    const [gone, stays] = [await makeOrg(), await makeOrg()];
+    await db().$executeRaw`
+      INSERT INTO usage_day SELECT ${gone}, '2020-01-01'::date + i, 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1
+      FROM generate_series(1, 250) i`;
+    await deleteOrg(gone);
+    const old = {
+      action: 'key.create',
+      target: 'key_x',
+      details: {},
+      at: new Date(Date.now() - 31 * DAY_MS),
+    };
+    await db().auditEvent.create({ data: { id: 'behind much', orgId: stays, actor: 'ctl', ...old } });
+    const left = () => db().usageDay.count({ where: { orgId: gone } });
+    const keeping = housekeeping();
+    await keeping.run();
+    expect(await left()).toBe(50);
+    expect(await db().auditEvent.count({ where: { id: 'behind much' } })).toBe(0);
+    const soonMs = keeping.nextMs;
+    await keeping.run();
+    expect(await left()).toBe(0);
+    expect(keeping.nextMs).toBeGreaterThan(soonMs);
+  });
 });
 
 describe('audit events', () => {
@@ -194,20 +243,53 @@ describe('refusals', () => {
 });
 
 describe('keys of pages', () => {
+  const make = (orgId: string, name: string, expiresAt: Date | null) => {
+    const limits = { requestsPerMinute: 20, requestsAtOnce: 2, allModels: true };
+    const [id, hash] = [newKeyId(), randomBytes(32)];
+    return db().apiKey.create({ data: { id, orgId, name, prefix: 'ti_a', hash, ...limits, expiresAt } });
+  };
+  const inMs = (ms: number) => new Date(Date.now() + ms);
+  const namesOf = async (orgId: string) =>
+    (await db().apiKey.findMany({ where: { orgId }, select: { name: true } })).map(({ name }) => name).sort();
+
   it('are deleted after their end, and no other keys', async () => {
     const orgId = await makeOrg();
-    const make = (name: string, expiresAt: Date | null) => {
-      const limits = { requestsPerMinute: 20, requestsAtOnce: 2, allModels: true };
-      const [id, hash] = [newKeyId(), new Uint8Array(32).fill(name.length)];
-      return db().apiKey.create({ data: { id, orgId, name, prefix: 'ti_a', hash, ...limits, expiresAt } });
-    };
-    const inMs = (ms: number) => new Date(Date.now() + ms);
-    await make('ended', inMs(-120_000));
-    await make('open', inMs(120_000));
-    await make('ordinary', null);
+    await make(orgId, 'ended', inMs(-120_000));
+    await make(orgId, 'open', inMs(120_000));
+    await make(orgId, 'ordinary', null);
     await housekeeping().run();
-    const kept = await db().apiKey.findMany({ where: { orgId }, select: { name: true } });
-    expect(kept.map(({ name }) => name).sort()).toEqual(['open', 'ordinary']);
+    expect(await namesOf(orgId)).toEqual(['open', 'ordinary']);
+  });
+
+  it('are left to the next run while another transaction has them, so that none waits for the other', async () => {
+    const orgId = await makeOrg();
+    const held = await make(orgId, 'held', inMs(-120_000));
+    await make(orgId, 'free', inMs(-120_000));
+    await db().$transaction(async (other) => {
+      await other.$queryRaw`SELECT FROM api_key WHERE id = ${held.id} FOR UPDATE`;
+      await housekeeping().run();
+      expect(await namesOf(orgId)).toEqual(['held']);
+    });
+    await housekeeping().run();
+    expect(await namesOf(orgId)).toEqual([]);
+  });
+
+  it('are locked in the order of their ids when their organization is deleted, as writers of their last use do', async () => {
+    const orgId = await makeOrg();
+    const ids: string[] = [];
+    for (let i = 0; i < 20; i++) ids.push((await make(orgId, `k${i}`, null)).id);
+    const [lowest, ...others] = ids.sort();
+    let deleting: Promise<unknown> | undefined;
+    await db().$transaction(async (other) => {
+      await other.$queryRaw`SELECT FROM api_key WHERE id = ${lowest} FOR UPDATE`;
+      deleting = Promise.resolve(deleteOrg(orgId));
+      await untilOneWaitsForALock(db());
+      const free = await other.$queryRaw<unknown[]>`
+        SELECT id FROM api_key WHERE id = ANY(${others}) FOR UPDATE SKIP LOCKED`;
+      expect(free).toHaveLength(others.length);
+    });
+    await deleting;
+    expect(await namesOf(orgId)).toEqual([]);
   });
 });
 

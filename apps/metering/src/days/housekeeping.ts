@@ -4,9 +4,11 @@ import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import type { SettlementJobs } from '../queue/settlement-jobs.ts';
 
 const EVERY_MS = 10 * 60_000;
-const RETRY_MS = 10_000;
+const SOON_MS = 10_000;
 /** Organizations in one run. */
 const MAX_ORGS = 20;
+/** Steps in one run of deleting organizations' usage. Other work goes on between two runs. */
+const MAX_PURGES = 200;
 /** Days of organizations that are recounted in one run. */
 const MAX_RECOUNTS = 2_000;
 
@@ -30,15 +32,23 @@ export class Housekeeping {
   readonly #options: HousekeepingOptions;
   #chore: Chore | undefined;
   #stopped = false;
+  /** Whether the last run left usage of deleted organizations. */
+  #left = false;
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
   }
 
+  /** The time until `run` should be called again. */
+  get nextMs(): number {
+    return this.#left ? SOON_MS : EVERY_MS;
+  }
+
   start(): void {
     this.#chore = startChore({
       everyMs: EVERY_MS,
-      retryMs: RETRY_MS,
+      nextMs: () => this.nextMs,
+      retryMs: SOON_MS,
       atOnce: true,
       run: () => this.run(),
       onError: (err) => this.#options.logger.warn({ err }, 'housekeeping failed and will be tried again'),
@@ -51,10 +61,10 @@ export class Housekeeping {
     await this.#chore?.stop();
   }
 
-  /** In small steps. If it is interrupted, the next run continues. */
+  /** In small steps. If it is interrupted, or leaves something, the next run continues. */
   async run(): Promise<void> {
     const { db, queue, logger, auditKeepDays } = this.#options;
-    await this.#purgeOrgs();
+    this.#left = await this.#purgeOrgs();
     const events = await this.#deleteAll(
       () => db.$queryRaw<Deleted[]>`SELECT prune_audit_events(${auditKeepDays}::int) AS rows`,
     );
@@ -87,16 +97,19 @@ export class Housekeeping {
     return total;
   }
 
-  /** Deletes the usage of deleted organizations, a day at a time. */
-  async #purgeOrgs(): Promise<void> {
+  /** Deletes the usage of deleted organizations. Resolves to whether it may have left some. */
+  async #purgeOrgs(): Promise<boolean> {
     const { db } = this.#options;
     const orgs = await db.$queryRaw<{ id: string }[]>`
       SELECT org_id AS id FROM deleted_org WHERE purged_at IS NULL ORDER BY deleted_at LIMIT ${MAX_ORGS}`;
+    let steps = MAX_PURGES;
     for (const { id } of orgs)
-      while (!this.#stopped) {
-        const [day] = await db.$queryRaw<{ more: boolean }[]>`SELECT purge_organization(${id}) AS more`;
-        if (!day?.more) break;
+      for (let more = true; more; steps--) {
+        if (this.#stopped || steps === 0) return true;
+        const [step] = await db.$queryRaw<{ more: boolean }[]>`SELECT purge_organization(${id}) AS more`;
+        more = step?.more ?? false;
       }
+    return orgs.length === MAX_ORGS;
   }
 
   async #deletedOf(orgIds: readonly string[]): Promise<ReadonlySet<string>> {

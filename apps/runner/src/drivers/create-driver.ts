@@ -15,7 +15,7 @@ export interface Drivers {
   create(spec: ModelSpec, report: OnReport): Driver;
   /**
    * Ends processes of models other than these. Their models were deleted while no runner was
-   * active, or run elsewhere now.
+   * active, or run elsewhere now. Rejects when some could not be ended, once all others have.
    */
   clearStrays(processModels: ReadonlySet<string>): Promise<void>;
   /**
@@ -63,7 +63,7 @@ export function createDrivers(options: DriversOptions): Drivers {
     },
     clearStrays: async (processModels) => {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
-      await Promise.all(
+      const ends = await Promise.allSettled(
         strays.map(async (modelId) => {
           const settings = { command: 'true', startTimeoutS: 1 };
           const driver = makers.process(modelId, settings, NO_ACCESS, false, () => {});
@@ -71,6 +71,7 @@ export function createDrivers(options: DriversOptions): Drivers {
           await driver.forget();
         }),
       );
+      for (const end of ends) if (end.status === 'rejected') throw end.reason;
     },
   };
 }

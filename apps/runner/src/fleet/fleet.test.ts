@@ -305,6 +305,21 @@ describe('a takeover', () => {
     await fleet.close(false);
   });
 
+  it('tries again to end strays that could not be ended, and stops trying when the runner ends', async () => {
+    let tries = 0;
+    const stubborn = async (survives: number) => {
+      if (++tries <= survives) throw new Error('still running');
+    };
+    const { fleet } = fleetOf([], { clearStrays: () => stubborn(2) });
+    await fleet.start();
+    await eventually(() => tries === 3);
+    await fleet.close(false);
+    const { fleet: next } = fleetOf([], { clearStrays: () => stubborn(Number.POSITIVE_INFINITY) });
+    await next.start();
+    await eventually(() => tries > 5);
+    await next.close(false);
+  });
+
   it('does not wait for strays to end, but the end of the runner does', async () => {
     let end = () => {};
     const strays = new Promise<void>((resolve) => {

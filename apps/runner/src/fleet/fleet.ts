@@ -1,6 +1,7 @@
 import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
+import { haltBackoffMs } from '../condition/backoff.ts';
 import { pause } from '../pause.ts';
 import { Room, type RoomUse } from '../room/room.ts';
 import { LeftWorkloads, type LeftWorkloadsDeps } from './left-workloads.ts';
@@ -9,7 +10,7 @@ import { Supervisor, type SupervisorDeps } from './supervisor.ts';
 
 export interface FleetDeps extends Omit<SupervisorDeps, 'room'>, Pick<LeftWorkloadsDeps, 'endWorkload'> {
   readonly store: Omit<ModelStore, 'upstreamKey'>;
-  /** Ends processes of models other than these. */
+  /** Ends processes of models other than these. Rejects when some could not be ended. */
   readonly clearStrays: (processModels: ReadonlySet<string>) => Promise<void>;
 }
 
@@ -53,11 +54,8 @@ export class Fleet {
   async start(): Promise<void> {
     await this.#reread(this.#deps.timings.takeoverLookMs);
     if (this.#closed) return;
-    const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
     // They may take long to end, and gateways wait for this runner.
-    this.#strays = this.#deps
-      .clearStrays(new Set(processes.map(([modelId]) => modelId)))
-      .catch((err) => this.#logger.error({ err }, 'stray processes could not be ended'));
+    this.#strays = this.#clearStrays();
     const { idleCheckMs, rereadMs, lookMs } = this.#deps.timings;
     this.#timers.push(
       setInterval(() => this.#lookAtIdleModels(), idleCheckMs),
@@ -158,6 +156,21 @@ export class Fleet {
 
   get #closed(): boolean {
     return this.#ending.signal.aborted;
+  }
+
+  /** Tries again until all have ended, or the runner ends. Never rejects. */
+  async #clearStrays(): Promise<void> {
+    const { clearStrays, timings } = this.#deps;
+    for (let failures = 1; !this.#closed; failures++) {
+      const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
+      try {
+        return await clearStrays(new Set(processes.map(([modelId]) => modelId)));
+      } catch (err) {
+        const retryMs = haltBackoffMs(failures) * timings.backoffFactor;
+        this.#logger.error({ err, retryMs }, 'stray processes could not be ended: trying again');
+        await pause(retryMs, this.#ending.signal);
+      }
+    }
   }
 
   /** Reads only new and changed models whole. */

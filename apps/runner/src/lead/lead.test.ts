@@ -8,13 +8,14 @@ import {
   eventually,
   findPgbouncer,
   isPidAlive,
+  itOnLinux,
   PATIENT_DB,
   testPgbouncer,
   testPostgres,
 } from '@tidegate/testing';
 import type { Runner } from '../runner.ts';
 import { Harness } from '../testing/harness.ts';
-import { type Lead, type LeadOptions, takeLead } from './lead.ts';
+import { createLeaseDb, LEAD_TIMINGS, type Lead, type LeadOptions, takeLead } from './lead.ts';
 import { hasEnded, ownProcess } from './own-process.ts';
 
 let harness: Harness;
@@ -147,6 +148,37 @@ describe('one of several runners', () => {
   });
 });
 
+describe('a runner of which one connection to Postgres hangs', () => {
+  it('renews its lease over another one', async () => {
+    const leaseDb = createLeaseDb(harness.url);
+    harness.onClose(() => closeDb(leaseDb));
+    const lead = await candidate({ db: leaseDb, timings: LEAD_TIMINGS });
+    const [{ pid } = { pid: 0 }] = await leaseDb.$queryRaw<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+    process.kill(pid, 'SIGSTOP');
+    try {
+      const { expiresAt } = await harness.db.runnerLease.findFirstOrThrow();
+      const renewed = async () => (await harness.db.runnerLease.findFirstOrThrow()).expiresAt > expiresAt;
+      await eventually(renewed, { timeoutMs: 15_000 });
+      expect(lead.lost.aborted).toBe(false);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+  });
+});
+
+describe('a model whose row is locked', () => {
+  it('does not keep an owner from stopping another one', async () => {
+    const [locked, other] = [await harness.publish(), await harness.publish()];
+    const runner = await harness.start();
+    await harness.db.$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM model WHERE id = ${locked} FOR UPDATE`;
+      runner.stopModel(locked).catch(() => {});
+      await eventually(waitsForAModel);
+      expect(await runner.stopModel(other)).toMatchObject({ condition: 'CONDITION_STOPPED' });
+    });
+  });
+});
+
 describe('a runner that loses the lead', () => {
   it('leaves its models serving, does not act, and writes nothing, until it leads the same models again', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
@@ -253,6 +285,13 @@ describe('the lease', () => {
     await once(child, 'exit');
     harness.onClose(await next.then((lead) => () => lead?.release()));
     expect(await lease()).toMatchObject({ epoch: 2n, holder: 'next' });
+  });
+
+  itOnLinux(it)('is free to the process that has taken it without having been told so', async () => {
+    const process = ownProcess();
+    await candidate({ candidate: { pool: 'local', holder: 'untold', process } });
+    await candidate({ candidate: { pool: 'local', holder: 'told', process } });
+    expect(await lease()).toMatchObject({ epoch: 2n, holder: 'told' });
   });
 
   it('of a process that cannot be seen from here is never taken for ended', () => {

@@ -1,4 +1,4 @@
-import type { Db } from '@tidegate/db';
+import { createDb, type Db } from '@tidegate/db';
 import { createOutage, type Logger, type Outage, within } from '@tidegate/runtime';
 import { pause } from '../pause.ts';
 import {
@@ -30,6 +30,14 @@ export const LEAD_TIMINGS: LeadTimings = { leaseMs: 8_000, renewMs: 2_000, tryMs
 const MARGIN_MS = 500;
 /** How long `release` waits for a silent server. */
 const RELEASE_MS = 2_000;
+
+/**
+ * Creates the lease's own client of Postgres, so that it waits for no other query. It gives up on a
+ * silent server while there is time to renew the lease over another connection. One connection may
+ * be waiting for a model's row, whose condition is to be written.
+ */
+export const createLeaseDb = (url: string): Db =>
+  createDb(url, { maxConnections: 2, connectTimeoutMs: 2_000, statementTimeoutMs: 2_000 });
 
 export interface LeadOptions {
   readonly db: Db;
@@ -66,7 +74,7 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
   while (!signal.aborted) {
     try {
       const held = await readLease(db, candidate.pool);
-      const over = held !== null && hasEnded(held.process) ? held.epoch : null;
+      const over = held !== null && isOver(held.process, candidate.process) ? held.epoch : null;
       const askedMs = performance.now();
       const epoch = await takeLease(db, candidate, over);
       outage.worked();
@@ -79,6 +87,10 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
   }
   return null;
 }
+
+/** Its holder has ended, or is this process, which was not answered in time when it took it. */
+const isOver = (holder: string | null, own: string | null): boolean =>
+  hasEnded(holder) || (holder !== null && holder === own);
 
 const TAKEN = 'another runner has taken the lease';
 const EXPIRED = 'Postgres did not renew the lease in time';

@@ -9,6 +9,7 @@ import { isPidAlive, PATIENT_DB } from '@tidegate/testing';
 import type { KubernetesConfig } from '../config.ts';
 import type { FleetTimings } from '../fleet/timings.ts';
 import type { ModelUser } from '../isolation/model-user.ts';
+import { createLeaseDb } from '../lead/lead.ts';
 import { type Runner, startRunner } from '../runner.ts';
 import { calls, type TestRunner, Watcher } from './client.ts';
 import { MODEL_PROGRAM } from './model-program.ts';
@@ -152,10 +153,13 @@ export class Harness {
     nowMs = Date.now,
     monotonicMs = () => performance.now(),
   }: Parameters<Harness['start']>[0] = {}): Runner {
+    const leaseDb = createLeaseDb(this.url);
+    this.onClose(() => closeDb(leaseDb));
     const runner = startRunner({
       host: '127.0.0.1',
       port: 0,
       db: this.db,
+      leaseDb,
       candidate: { pool, holder: 'test', process: null },
       leadTimings: { leaseMs, renewMs: 100, tryMs: 50 },
       trust: { tokens: [], tls: null },

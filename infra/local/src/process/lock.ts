@@ -1,4 +1,4 @@
-import { linkSync, writeFileSync } from 'node:fs';
+import { linkSync, renameSync, writeFileSync } from 'node:fs';
 import { endGroup, identify, isAlive, type KnownProcess } from '@tidegate/processes';
 import { type Files, readJson, removeFile } from '../files.ts';
 import { assertNotRunning } from './holder.ts';
@@ -20,7 +20,7 @@ export function takeLock(files: Files): () => void {
     for (;;) {
       if (tryLink(staged, lock)) return () => removeFile(lock);
       assertNotRunning(files, isAlive);
-      removeFile(lock);
+      removeStale(lock, `${staged}.old`);
     }
   } finally {
     removeFile(staged);
@@ -35,6 +35,22 @@ function tryLink(from: string, to: string): boolean {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
   }
+}
+
+/**
+ * Removes the lock of a launcher that has ended. Another launcher may have put its own in that
+ * place since the lock was read: then it stays.
+ */
+export function removeStale(lock: string, aside: string): void {
+  try {
+    renameSync(lock, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  const holder = readJson(aside) as KnownProcess | null;
+  if (holder && isAlive(holder)) tryLink(aside, lock);
+  removeFile(aside);
 }
 
 /** Ends what a killed launcher left running, so that no other process writes to the data. */

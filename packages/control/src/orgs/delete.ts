@@ -120,7 +120,7 @@ async function endModels({ runner }: ControlDeps, modelIds: readonly string[]): 
   }
 }
 
-/** Deletes usage day by day. False: the time was not enough. */
+/** Deletes usage step by step. False: the time was not enough. */
 async function purgeUsage({ db }: ControlDeps, id: string): Promise<boolean> {
   const untilMs = performance.now() + PURGE_MS;
   while (performance.now() < untilMs) {

@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, isPidAlive } from '@tidegate/testing';
 import { API_TIMINGS, KubernetesApi } from './api.ts';
 import { Connection } from './connection.ts';
 
@@ -14,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 /** Asks for a count with the credentials that a shell script prints. */
-function ask(script: string, callMs: number): Promise<unknown> {
+function ask(script: string, callMs: number, programMs?: number): Promise<unknown> {
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args: ['-c', script] };
   const config = {
     apiVersion: 'v1',
@@ -28,7 +29,7 @@ function ask(script: string, callMs: number): Promise<unknown> {
   writeFileSync(path, JSON.stringify(config));
   const { signal } = new AbortController();
   const leading = { lost: signal, holds: () => true };
-  const api = new KubernetesApi(new Connection(path), leading, { ...API_TIMINGS, callMs });
+  const api = new KubernetesApi(new Connection(path, programMs), leading, { ...API_TIMINGS, callMs });
   return api.scale(WORKLOAD, signal);
 }
 
@@ -37,6 +38,15 @@ describe('a program that fetches credentials', () => {
     // The client keeps the other end of its input open.
     const late = { status: 0, message: 'its credentials could not be fetched in time' };
     await expect(ask('read -r line', 500)).rejects.toMatchObject(late);
+  });
+
+  it('is killed when it hangs, even if it ignores being told to end', async () => {
+    const pidFile = join(dir, 'pid');
+    const hangs = `trap '' TERM; echo $$ > "${pidFile}"; read -r line`;
+    await expect(ask(hangs, 500, 1_000)).rejects.toThrow('could not be fetched');
+    const pid = Number(readFileSync(pidFile, 'utf8'));
+    expect(isPidAlive(pid)).toBe(true);
+    await eventually(() => !isPidAlive(pid));
   });
 
   it('is quoted with the end of what it printed, cleaned and not at length, when it fails', async () => {

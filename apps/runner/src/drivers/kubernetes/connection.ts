@@ -1,3 +1,4 @@
+import { type SpawnOptions, spawn } from 'node:child_process';
 import { type IncomingMessage, type OutgoingHttpHeaders, request as plain } from 'node:http';
 import { request as secure } from 'node:https';
 import type { HttpMethod, KubeConfig } from '@kubernetes/client-node';
@@ -20,6 +21,8 @@ export interface ApiCall {
 
 /** How often the system asks whether the peer of a quiet connection is still there. */
 const KEEP_ALIVE_MS = 30_000;
+/** How long a program that fetches credentials may run: longer than a call waits for it. */
+const PROGRAM_MS = 15_000;
 
 /**
  * Calls an API server with the address and credentials of the official client. Requests are sent
@@ -28,10 +31,12 @@ const KEEP_ALIVE_MS = 30_000;
  */
 export class Connection {
   readonly #access: ClusterAccess;
+  readonly #programMs: number;
   #config: Promise<KubeConfig> | null = null;
 
-  constructor(access: ClusterAccess) {
+  constructor(access: ClusterAccess, programMs = PROGRAM_MS) {
     this.#access = access;
+    this.#programMs = programMs;
   }
 
   /**
@@ -76,7 +81,7 @@ export class Connection {
   }
 
   #load(): Promise<KubeConfig> {
-    this.#config ??= load(this.#access).catch((error) => {
+    this.#config ??= load(this.#access, this.#programMs).catch((error) => {
       this.#config = null;
       throw error;
     });
@@ -90,7 +95,7 @@ export class CredentialsError extends Error {}
 const NOT_FETCHED = 'its credentials could not be fetched';
 const MAX_DETAIL_LENGTH = 200;
 
-/** Waits no longer than the signal: the client sets no limit to a program for credentials. */
+/** Waits no longer than the signal. */
 function fetched(credentials: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new CredentialsError(`${NOT_FETCHED} in time`));
@@ -114,11 +119,24 @@ function detailOf({ name, message }: Error): string {
 /** The client takes 80 MB of memory, so only a runner that needs it loads it. */
 export const client = () => import('@kubernetes/client-node');
 
-async function load(access: ClusterAccess): Promise<KubeConfig> {
+async function load(access: ClusterAccess, programMs: number): Promise<KubeConfig> {
   const { KubeConfig } = await client();
   const config = new KubeConfig();
+  boundPrograms(config, programMs);
   if (access === 'in-cluster') config.loadFromCluster();
   else config.loadFromFile(access);
   if (!config.getCurrentCluster()) throw new Error('the kubeconfig names no current cluster');
   return config;
+}
+
+/**
+ * The client sets no limit to a program for credentials. Each call starts another one, so those
+ * that hang would pile up.
+ */
+function boundPrograms(config: KubeConfig, timeout: number): void {
+  // The client offers no option for it. A test notices if this finds nothing any more.
+  for (const authenticator of Reflect.get(config, 'authenticators') as { execFn?: unknown }[])
+    if (authenticator.execFn)
+      authenticator.execFn = (command: string, args: string[], options: SpawnOptions) =>
+        spawn(command, args, { ...options, timeout, killSignal: 'SIGKILL' });
 }
