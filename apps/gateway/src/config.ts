@@ -89,7 +89,7 @@ export const schema = z.object({
     .describe("Name servers for the host names in image links. Not set: the system's"),
   UNREAD_ANSWER_TIMEOUT_MS: durationMs
     .default(60_000)
-    .describe('How long a finished answer may wait for a client that has stopped reading'),
+    .describe('How long an answer may wait for a client that has stopped reading'),
 
   LIMITER_CALL_TIMEOUT_MS: durationMs
     .default(2_000)

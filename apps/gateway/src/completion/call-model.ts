@@ -181,12 +181,12 @@ const wholeCall = ({ identity, endsAtMs }: ModelCall, upstreamKey: string): Whol
   );
 
 const streamCall = (
-  { STREAM_PAUSE_MS }: Config,
+  { STREAM_PAUSE_MS, UNREAD_ANSWER_TIMEOUT_MS }: Config,
   exchange: Exchange,
   modelCall: ModelCall,
   upstreamKey: string,
 ): StreamCall =>
-  new StreamCall(rewriterOf(modelCall, upstreamKey), new ResponseSink(exchange), {
+  new StreamCall(rewriterOf(modelCall, upstreamKey), new ResponseSink(exchange, UNREAD_ANSWER_TIMEOUT_MS), {
     maxMs: msUntil(modelCall.endsAtMs),
     firstEventMs: msUntil(modelCall.beginsAtMs),
     pauseMs: STREAM_PAUSE_MS,

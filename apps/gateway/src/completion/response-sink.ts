@@ -1,19 +1,27 @@
 import type { Exchange } from '../http/exchange.ts';
 import type { StreamSink } from '../upstream/stream-call.ts';
 
-/** The client's side of a streamed answer. */
+/**
+ * The client's side of a streamed answer. A client that takes nothing more for `unreadTimeoutMs`
+ * loses its connection, as if it had hung up.
+ */
 export class ResponseSink implements StreamSink {
   onDrain: (() => void) | null = null;
   readonly #exchange: Exchange;
+  readonly #unreadTimeoutMs: number;
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, unreadTimeoutMs: number) {
     this.#exchange = exchange;
+    this.#unreadTimeoutMs = unreadTimeoutMs;
   }
 
   begin(): void {
     const { response, requestId, headers } = this.#exchange;
     this.#exchange.facts.firstChunkAtMs = performance.now();
-    response.on('drain', () => this.onDrain?.());
+    response.on('drain', () => {
+      response.socket?.setTimeout(0);
+      this.onDrain?.();
+    });
     response.writeHead(200, [
       'x-request-id',
       requestId,
@@ -28,6 +36,9 @@ export class ResponseSink implements StreamSink {
   }
 
   write(text: string): boolean {
-    return this.#exchange.response.write(text);
+    const { response } = this.#exchange;
+    const isTaken = response.write(text);
+    if (!isTaken) response.socket?.setTimeout(this.#unreadTimeoutMs);
+    return isTaken;
   }
 }

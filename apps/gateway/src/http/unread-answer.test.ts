@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { eventually } from '@tidegate/testing';
+import { eventually, type UpstreamReply } from '@tidegate/testing';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 
 const MIB = 1024 * 1024;
@@ -11,7 +11,8 @@ let harness: Harness;
 
 beforeAll(async () => {
   harness = await startHarness({
-    upstream: (_request, reply) => reply.json(wholeAnswer(CONTENT)),
+    upstream: (request, reply) =>
+      request.json().stream ? streamWithoutEnd(reply) : reply.json(wholeAnswer(CONTENT)),
     // Long enough to see the answers wait, on a machine that is busy with other work.
     env: { UNREAD_ANSWER_TIMEOUT_MS: '3000' },
   });
@@ -20,22 +21,40 @@ afterAll(() => harness.stop());
 
 const REQUESTS = 8;
 
+/** More than the systems' own buffers hold. Then the model waits until it is no longer wanted. */
+async function streamWithoutEnd(reply: UpstreamReply): Promise<void> {
+  const event = { choices: [{ index: 0, delta: { content: 'x'.repeat(64 * 1024) } }] };
+  for (let i = 0; i < 100; i++) await reply.event(event);
+  await reply.closed;
+}
+
 /** Sends requests one after another and reads nothing. */
-async function ask(): Promise<Socket> {
+async function ask(request: object, count: number): Promise<Socket> {
   const socket = connect(harness.server.port, '127.0.0.1');
   await once(socket, 'connect');
   socket.pause();
-  const body = JSON.stringify(hello);
-  const request = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${harness.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-  socket.write(request.repeat(REQUESTS));
+  const body = JSON.stringify(request);
+  const post = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${harness.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  socket.write(post.repeat(count));
   return socket;
 }
 
 it('answers that nobody reads are abandoned, and their memory is freed', async () => {
   // Together the answers exceed the system's own buffers.
-  const sockets = await Promise.all(Array.from({ length: CLIENTS }, ask));
+  const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => ask(hello, REQUESTS)));
   await eventually(() => harness.limiterServer.of('settle').length >= CLIENTS);
   expect(harness.gateway.exchanges.size).toBeGreaterThan(0);
   await eventually(() => harness.gateway.exchanges.size === 0);
   for (const socket of sockets) socket.destroy();
+});
+
+it('a stream that nobody reads is a hang-up: the work of the model ends', async () => {
+  harness.limiterServer.calls.length = 0;
+  const socket = await ask({ ...hello, stream: true }, 1);
+  await eventually(() => harness.model.inFlight > 0);
+  await eventually(() => harness.model.inFlight === 0);
+  expect(harness.limiterServer.of('settle').map(({ settle }) => settle)).toEqual([
+    expect.objectContaining({ answered: false, errorCode: 'client_closed' }),
+  ]);
+  socket.destroy();
 });
