@@ -24,11 +24,11 @@ let auth: Auth;
 let signIn: SignIn;
 let factor: SecondFactor;
 const clock = testClock();
+const devices = createDevices({ secret: SECRET, consoleUrl: SITE, now: clock.now });
 
 beforeAll(async () => {
   auth = createAuth({ db: db(), consoleUrl: SITE, secret: SECRET, oidc: null, hashing: cheapHashing });
   const { now } = clock;
-  const devices = createDevices({ secret: SECRET, consoleUrl: SITE, now });
   signIn = createSignIn({ db: db(), auth, devices, now });
   factor = createSecondFactor({ db: db(), auth, devices, now });
 });
@@ -273,6 +273,21 @@ describe('an authenticator app', () => {
     expect(await createSecondFactor(later).complete({ code, headers })).toMatchObject({
       outcome: 'signed in',
     });
+  });
+
+  it('opens no session if the password is changed while its code is being checked', async () => {
+    const { email, uri, headers } = await withApp();
+    const begun = (await password(email)).headers;
+    const accounts = createAccounts({ db: db(), auth, passwords: true });
+    const verifyTOTP: Auth['api']['verifyTOTP'] = async (given) => {
+      const verified = await auth.api.verifyTOTP(given);
+      await accounts.changePassword({ current: PASSWORD, next: 'another-long-password', headers });
+      return verified as never;
+    };
+    const slow = { ...auth, api: { ...auth.api, verifyTOTP } } as Auth;
+    const late = createSecondFactor({ db: db(), auth: slow, devices, now: clock.now });
+    expect(await late.complete({ code: totp(uri), headers: begun })).toEqual({ outcome: 'over' });
+    expect(await db().session.count({ where: { user: { email } } })).toBe(1);
   });
 
   it('is no longer asked for in a sign-in that began with a password which was changed since', async () => {

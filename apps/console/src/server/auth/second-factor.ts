@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '@tidegate/db';
 import { type Allowance, giveBack, renew, take } from './attempts.ts';
 import type { Auth } from './auth.ts';
+import { credentialOf } from './credential.ts';
 import { throwingFailures } from './database-failures.ts';
 import type { Devices } from './devices.ts';
 import { digest } from './digest.ts';
@@ -184,10 +186,15 @@ async function complete(options: SecondFactorOptions, { code, headers }: WithCod
     const first = await isFirst(options, 'locked', step.id, STEP_REMEMBERED_MS);
     return { outcome: 'locked', isFirst: first, userId, by };
   }
+  const before = await credentialOf(db, begun.email);
   const verify = by === 'app' ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
   const response = await throwingFailures(() => verify({ body: { code: given }, headers, asResponse: true }));
   if (response.ok) {
     const { token, user } = (await response.json()) as VerifiedStep;
+    if (!isDeepStrictEqual(before, await credentialOf(db, begun.email))) {
+      await db.session.deleteMany({ where: { token } });
+      return { outcome: 'over' };
+    }
     if (await isFirst(options, 'code', `${user.id} ${given}`, CODE_REMEMBERED_MS)) {
       await renew(db, codesKey(options, headers, user));
       return {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { CREDENTIAL } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import { networkOf } from '@tidegate/runtime';
 import { type Allowance, take } from './attempts.ts';
 import type { Auth } from './auth.ts';
+import { credentialOf } from './credential.ts';
 import type { Devices } from './devices.ts';
 import { digest } from './digest.ts';
 
@@ -142,27 +142,6 @@ interface SignInAnswer {
   readonly user?: { readonly id: string };
   readonly token?: string;
 }
-
-/** What lets an account in. */
-interface Credential {
-  readonly userId: string;
-  readonly password: string | null;
-  readonly user: { readonly twoFactorEnabled: boolean };
-}
-
-/**
- * Null: there is no account, or no password of it. Whatever changes this ends the account's
- * sessions, but not one that a sign-in under way has yet to create. So a sign-in reads this before
- * and after.
- */
-const credentialOf = async (db: Db, email: string): Promise<Credential | null> =>
-  // Postgres takes no such text.
-  email.includes('\0')
-    ? null
-    : db.account.findFirst({
-        where: { providerId: CREDENTIAL, user: { email } },
-        select: { userId: true, password: true, user: { select: { twoFactorEnabled: true } } },
-      });
 
 type Allowances = [key: string, allowance: Allowance][];
 
