@@ -34,12 +34,13 @@ export interface ClientErrorDeps extends RawRefusalDeps {
 /**
  * Answers input that is not HTTP, or that arrives too slowly. Then ends the connection.
  */
-export function onClientError(deps: ClientErrorDeps, error: ClientError, socket: Duplex): void {
+export function onClientError(deps: ClientErrorDeps, error: ClientError, socket: HttpSocket): void {
   // The connection already has its last answer.
   if (socket.writableEnded) return;
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
-  // A second answer would be taken for that of the next request.
-  if (error.code === REQUEST_TIMEOUT && deps.isAnswered(socket)) return void socket.destroy();
+  // An answer that nobody waits for would be taken for that of the next request.
+  const isOwed = socket.bytesRead !== 0 && !deps.isAnswered(socket);
+  if (error.code === REQUEST_TIMEOUT && !isOwed) return void socket.destroy();
   refuseRaw(deps, socket, ofUnknownMethod(deps, error, socket) ?? { refusal: refusalOf(error) });
 }
 

@@ -152,7 +152,7 @@ describe('headers', () => {
   it('must arrive in time, or the connection is closed, even if its client keeps it open', async () => {
     const late = `GET /v1/models HTTP/1.1\r\nAuthorization: Bearer ${impatient.apiKey}\r\n`;
     const asked = impatient.limiterServer.of('countRequest').length;
-    const refusing = ['', 'POST /v1/chat', 'POST / HTTP/1.1\r\nHost: x\r\n', late].map(async (sent) => {
+    const refusing = ['POST /v1/chat', 'POST / HTTP/1.1\r\nHost: x\r\n', late].map(async (sent) => {
       const socket = stubborn();
       socket.write(sent);
       let received = '';
@@ -167,6 +167,10 @@ describe('headers', () => {
     });
     await Promise.all(refusing);
     expect(impatient.limiterServer.of('countRequest').length).toBe(asked);
+  });
+
+  it('that do not begin in time close the connection without an answer, for nobody has asked', async () => {
+    expect(await raw('', impatient)).toBe('');
   });
 
   it('are all read, in any number that fits the size limit', async () => {

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 /** A connection of Node's HTTP server. */
 export type HttpSocket = Duplex & {
   readonly remoteAddress?: string | undefined;
+  readonly bytesRead?: number;
   /** Node's property for the answer that has the connection now. Other answers wait behind it. */
   _httpMessage?: ServerResponse | null;
 };
