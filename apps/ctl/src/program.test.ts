@@ -22,7 +22,7 @@ it('lists --org where it means something, and takes it everywhere', async () => 
   const helpOf = async (words: string) => (await ctl(['help', ...words.split(' ')], {})).out;
   for (const words of about)
     expect([words, await helpOf(words)]).toEqual([words, expect.stringContaining('--org ')]);
-  for (const words of [...without, 'member set-password', 'member delete', 'queue status']) {
+  for (const words of [...without, 'member set-password', 'member delete', 'queue status', 'doctor']) {
     expect([words, await helpOf(words)]).toEqual([words, expect.not.stringContaining('--org ')]);
     expect((await ctl([...words.split(' '), '--org', 'acme'], nowhere)).err).not.toContain('unknown option');
   }
@@ -39,6 +39,24 @@ it('names all required options that are missing', async () => {
     "required option '--mode",
     "required option '--context",
   ]);
+});
+
+it('takes no option for the value of another, and none twice', async () => {
+  expect(await ctl(['key', 'create', '--name', '--json'], nowhere)).toEqual({
+    status: 1,
+    out: '',
+    err: "error: option '--name <name>' argument '--json' is invalid. It needs a value. Write --name=--json if this is the value.\nTry --help.\n",
+  });
+  for (const [option, a, b] of [
+    ['--id', 'key_a', 'key_b'],
+    ['--org', 'acme', 'acme'],
+  ] as const)
+    expect((await ctl(['key', 'revoke', option, a, option, b], nowhere)).err).toContain(
+      'may be given only once',
+    );
+  expect((await ctl(['key', 'create', '--name', 'a', '--rpm', 'x', '--rpm', '5'], nowhere)).err).toContain(
+    "error: option '--rpm <n>' argument '5' is invalid. It may be given only once.",
+  );
 });
 
 it.each(['help nope', 'help key nope', 'key help nope', 'key nope', 'nope'])(

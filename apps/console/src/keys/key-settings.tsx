@@ -94,11 +94,15 @@ function settingsIn(form: FormData) {
   const expiresOn = String(form.get('expiresOn') ?? '');
   return {
     name: String(form.get('name') ?? ''),
-    requestsPerMinute: Number(form.get('requestsPerMinute')),
-    requestsAtOnce: Number(form.get('requestsAtOnce')),
+    requestsPerMinute: toWhole(form.get('requestsPerMinute')),
+    requestsAtOnce: toWhole(form.get('requestsAtOnce')),
     ...(expiresOn === '' ? {} : { expiresOn }),
   };
 }
+
+/** NaN for other text, such as `1e3`. The server refuses it and says what is allowed. */
+const toWhole = (given: FormDataEntryValue | null): number =>
+  /^-?\d+$/.test(String(given)) ? Number(given) : Number.NaN;
 
 function LimitFields({ rules, like }: { rules: KeyRules; like: KeyView | undefined }) {
   const { requestsPerMinute: rpm, requestsAtOnce: atOnce } = rules;

@@ -3,17 +3,18 @@ import type { Command } from 'commander';
 import { CommandError, type Context, print, requiredRedisUrl } from '../context.ts';
 import { reportText } from '../doctor/report.ts';
 import { failureOf } from '../failure.ts';
-import { toWhole } from './verb.ts';
+import { toWhole, verb } from './verb.ts';
 
 const DEFAULT_DAYS = 2;
 
 export function addDoctorCommand(program: Command, context: Context): void {
-  program
-    .command('doctor')
-    .description('look at services, secrets, models and state, and say what to do')
-    .option('--days <n>', `days to compare with their requests (default ${DEFAULT_DAYS})`, toWhole)
-    .option('--json', 'print one JSON document and nothing else')
-    .action(async ({ days = DEFAULT_DAYS, json = false }: { days?: number; json?: boolean }) => {
+  const help = `days to compare with their requests (default ${DEFAULT_DAYS})`;
+  verb<{ days?: number }>(
+    program,
+    'doctor',
+    'look at services, secrets, models and state, and say what to do',
+    [{ flags: '--days <n>', help, parse: toWhole }],
+    async ({ days = DEFAULT_DAYS, json }) => {
       if (!(days >= 1 && days <= KEPT_DAYS.requests))
         throw new CommandError(`Days must be a whole number from 1 to ${KEPT_DAYS.requests}.`);
       const config = context.config();
@@ -30,5 +31,7 @@ export function addDoctorCommand(program: Command, context: Context): void {
       if (report.healthy) return;
       const wrong = report.findings.filter(({ ok }) => !ok).length;
       throw new CommandError(`${wrong === 1 ? '1 thing needs' : `${wrong} things need`} attention.`);
-    });
+    },
+    null,
+  );
 }

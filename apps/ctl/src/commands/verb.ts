@@ -1,5 +1,5 @@
 import type { Control, Result } from '@tidegate/control';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, type Option } from 'commander';
 import { type Context, type Presentation, show } from '../context.ts';
 
 /** The option of verbs that are about an organization. */
@@ -37,11 +37,11 @@ export function verb<O extends object>(
 ): void {
   const command = noun.command(name).description(help);
   command
-    .addOption(command.createOption('--org <id or slug>', org ?? '').hideHelp(org === null))
+    .addOption(once(command, command.createOption('--org <id or slug>', org ?? '').hideHelp(org === null)))
     .option('--json', 'print one JSON document and nothing else');
   const required = flags.flatMap(({ flags: text, help: about, required, parse }) => {
-    const option = command.createOption(text, about);
-    command.addOption(parse ? option.argParser(parse) : option);
+    const option = once(command, command.createOption(text, about), parse);
+    command.addOption(option);
     return required ? [option] : [];
   });
   command.action((options: O & Partial<Common>) => {
@@ -51,6 +51,20 @@ export function verb<O extends object>(
     // Commander's own check names only the first.
     if (said.length > 0) command.error(said.join('\n'));
     return run({ ...options, json: options.json ?? false });
+  });
+}
+
+/**
+ * Has an option take one value. Commander takes the last of several, and takes the next option for
+ * the value if that is missing, as with an empty variable in a script.
+ */
+function once(command: Command, option: Option, parse = (text: string): unknown => text): Option {
+  return option.argParser((text: string, before: unknown) => {
+    if (before !== undefined) throw new InvalidArgumentError('It may be given only once.');
+    if (command.options.some(({ long }) => long === text)) {
+      throw new InvalidArgumentError(`It needs a value. Write ${option.long}=${text} if this is the value.`);
+    }
+    return parse(text);
   });
 }
 

@@ -110,7 +110,7 @@ const outboxFinding = (old: readonly string[], waiting: number): Finding =>
 
 function leaseFinding(instances: Awaited<ReturnType<LiveStateReader['instances']>>): Finding {
   const dead = instances.filter(({ silentMs }) => silentMs > DEAD_MS);
-  if (dead.length === 0) return fine('gateway leases', `${instances.length} gateways have a lease`);
+  if (dead.length === 0) return fine('gateway leases', `gateways with a lease: ${instances.length}`);
   return wrong(
     'gateway leases',
     some(

@@ -20,8 +20,7 @@ export async function runnerFinding(db: Db): Promise<Finding> {
     FROM (SELECT DISTINCT pool FROM model WHERE deleted_at IS NULL) AS used LEFT JOIN runner_lease USING (pool)
     ORDER BY pool`;
   const gone = pools.filter(({ late }) => late === null || late > 0);
-  if (gone.length === 0)
-    return fine('runners', `each of ${pools.length} pools that have models has a leader`);
+  if (gone.length === 0) return fine('runners', `each pool that has models has a leader: ${pools.length}`);
   return wrong(
     'runners',
     some(

@@ -145,7 +145,9 @@ describe('an always-on model', () => {
     const runner = await harness.start();
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_STOPPED' });
     expect(model.starts()).toHaveLength(0);
-    expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
+    const { condition } = await runner.startModel(model.modelId);
+    // On a busy machine it may run before the call is answered.
+    expect(condition).toMatch(/^CONDITION_(STARTING|RUNNING)$/);
     expect((await persisted(model.modelId)).condition).not.toBe('stopped');
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
   });

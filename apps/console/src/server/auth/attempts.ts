@@ -29,6 +29,22 @@ export async function take(
   return Math.max(1, row.resets_at.getTime() - nowMs);
 }
 
+/**
+ * Counts nothing.
+ *
+ * @returns milliseconds until none of these allowances is used up; 0: none is
+ */
+export async function waitOfOthers(
+  db: Db,
+  nowMs: number,
+  allowances: readonly (readonly [key: string, allowance: Allowance])[],
+): Promise<number> {
+  const attempts = new Map(allowances.map(([key, allowance]) => [key, allowance.attempts]));
+  const rows = await db.signInAttempt.findMany({ where: { key: { in: [...attempts.keys()] } } });
+  const usedUp = rows.filter(({ key, count }) => count >= (attempts.get(key) ?? 0));
+  return Math.max(0, ...usedUp.map(({ resetsAt }) => resetsAt.getTime() - nowMs));
+}
+
 /** Counts an attempt no longer that turned out to be none. */
 export async function giveBack(db: Db, key: string): Promise<void> {
   await db.signInAttempt.updateMany({ where: { key }, data: { count: { decrement: 1 } } });

@@ -165,6 +165,16 @@ describe('sign-in with a password', () => {
     expect((await attempt(email, PASSWORD, '10.1.0.1')).outcome).toBe('signed in');
   });
 
+  it('says how long none is allowed, also while the limit of a minute is what refuses', async () => {
+    const email = await account();
+    const tries = (length: number) => Promise.all(Array.from({ length }, () => guard('10.1.1.1', email)));
+    await tries(15);
+    clock.advance(60_000);
+    await tries(15);
+    // The minute has five left, and the quarter of an hour none.
+    for (const wait of await tries(10)) expect(wait).toBe(14 * 60);
+  });
+
   it('allows 300 attempts in 15 minutes for an e-mail from all addresses together', async () => {
     const email = await account();
     const guards = Array.from({ length: 301 }, (_, i) => guard(`10.2.0.${i}`, email));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '@tidegate/db';
 import { networkOf } from '@tidegate/runtime';
-import { type Allowance, take } from './attempts.ts';
+import { type Allowance, take, waitOfOthers } from './attempts.ts';
 import type { Auth } from './auth.ts';
 import { credentialOf } from './credential.ts';
 import type { Devices } from './devices.ts';
@@ -88,9 +88,11 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
     await clear(db, new Date(now()));
     // An attempt that one of these refuses does not count for the next, wider one. Otherwise a
     // single address could use up what its whole network or the e-mail is allowed.
-    for (const [key, allowance] of allowances) {
+    for (const [i, [key, allowance]] of allowances.entries()) {
       const waitMs = await take(db, now(), key, allowance);
-      if (waitMs > 0) return Math.ceil(waitMs / 1_000);
+      if (waitMs === 0) continue;
+      const othersMs = await waitOfOthers(db, now(), allowances.slice(i + 1));
+      return Math.ceil(Math.max(waitMs, othersMs) / 1_000);
     }
     return null;
   };
