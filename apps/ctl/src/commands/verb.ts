@@ -1,5 +1,5 @@
 import type { Control, Result } from '@tidegate/control';
-import { type Command, InvalidArgumentError, type Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { type Context, type Presentation, show } from '../context.ts';
 
 /** The option of verbs that are about an organization. */
@@ -60,10 +60,10 @@ export function verb<O extends object>(
  */
 function once(command: Command, option: Option, parse = (text: string): unknown => text): Option {
   return option.argParser((text: string, before: unknown) => {
-    if (before !== undefined) throw new InvalidArgumentError('It may be given only once.');
-    if (command.options.some(({ long }) => long === text)) {
-      throw new InvalidArgumentError(`It needs a value. Write ${option.long}=${text} if this is the value.`);
-    }
+    // Not an InvalidArgumentError, which Commander prints with the value: it may be a password.
+    if (before !== undefined) command.error(`error: option '${option.flags}' may be given only once`);
+    if (command.options.some(({ long }) => long === text))
+      command.error(`error: option '${option.flags}' needs a value, and ${text} is an option`);
     return parse(text);
   });
 }

@@ -27,7 +27,6 @@ export interface ParsePoolOptions {
 /** The threads that parse bodies. Starts none until the first body arrives. */
 export class ParsePool {
   readonly #options: ParsePoolOptions;
-  #waiting = new ArrayTaskQueue();
   #pool: Piscina<WorkerBody, WorkerResult>;
 
   constructor(options: ParsePoolOptions) {
@@ -37,7 +36,7 @@ export class ParsePool {
 
   /** Rejects if the worker dies or cannot start, or if the pool is closed. */
   async run(body: Body): Promise<WorkerResult> {
-    const { tasks } = this.#waiting;
+    const { tasks } = this.#pool.options.taskQueue as ArrayTaskQueue;
     const { length } = tasks;
     try {
       return this.#pool.run(...messageOf(body));
@@ -57,10 +56,9 @@ export class ParsePool {
 
   #create(): Piscina<WorkerBody, WorkerResult> {
     const { maxThreads, worker = parseWorker() } = this.#options;
-    this.#waiting = new ArrayTaskQueue();
     const pool = new Piscina<WorkerBody, WorkerResult>({
       ...worker,
-      taskQueue: this.#waiting,
+      taskQueue: new ArrayTaskQueue(),
       minThreads: 0,
       maxThreads,
       idleTimeout: IDLE_THREAD_MS,

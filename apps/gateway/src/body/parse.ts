@@ -26,7 +26,7 @@ export interface ParserOptions {
    * organization's share of it, is refused as busy.
    */
   readonly maxWaiting?: number;
-  /** A worker failed that had no body, usually because it could not start. */
+  /** A worker could not start, or failed while it had no body. */
   readonly onPoolError?: (error: Error) => void;
 }
 
