@@ -73,7 +73,7 @@ export function describeForms(site: Site): void {
         await form.getByRole('button', { name: /May call/ }).click();
         await page.getByRole('option', { name: /Chosen models/ }).click();
         await form.getByLabel('Requests per minute').fill('6001');
-        await form.getByLabel('Requests at once').fill('1e2');
+        await form.getByLabel('Requests at once').fill('0');
         await form.getByLabel('Expires on').fill('2020-02-02');
         await form.getByRole('button', { name: 'Create key' }).click();
         await expectRefused(form, {
@@ -95,12 +95,16 @@ export function describeForms(site: Site): void {
         expect(await form.getByLabel('Name').inputValue()).toBe(longest);
         await form.getByLabel('Name').fill('Mended');
         await form.getByLabel('Requests per minute').fill('60');
-        await form.getByLabel('Requests at once').fill('4');
+        await form.getByLabel('Requests at once').fill('1e2');
         await form.getByLabel('Expires on').fill('');
         await form.getByRole('button', { name: 'Create key' }).click();
         await form.getByText(/name of 1 to 80 characters/).waitFor({ state: 'detached' });
-        await expectRefused(form, { 'May call': /Choose 1 to 50 published models/ });
+        await expectRefused(form, {
+          'May call': /Choose 1 to 50 published models/,
+          'Requests at once': /from 1 to 256/,
+        });
         expect(await focusIn(form)).toContain('Chosen models');
+        await form.getByLabel('Requests at once').fill('4');
         await form.getByText('demo-text', { exact: true }).click();
         await form.getByRole('button', { name: 'Create key' }).click();
         await page.getByText('“Mended” is ready').waitFor();
