@@ -405,6 +405,8 @@ describe('an installation from the beginning', () => {
       });
       if (format.length === 0) expect(out).toMatch(/\nclosed /);
       else expect(JSON.parse(out)).toMatchObject({ name: 'closed', runnerTold: true });
+      const again = await ctl(['model', 'publish', ...flags, '--url', url, ...format]);
+      expect([again.status, again.err]).toEqual([1, 'A model "closed" is already published.\n']);
       await json('model', 'delete', '--name', 'closed');
     }
   });

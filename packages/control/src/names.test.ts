@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { LOCAL_POOL } from '@tidegate/contracts';
 import { generousPlan, testClock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from './fixture.ts';
@@ -9,6 +10,8 @@ let fixture: Fixture;
 let org: string;
 beforeAll(async () => {
   fixture = createFixture(db(), testClock().now);
+  // Only known pools are taken.
+  fixture.runner.pools = [LOCAL_POOL, 'plain', ...NAMES.map(([, name]) => name)];
   org = await fixture.org('Names');
 });
 

@@ -21,12 +21,12 @@ export function addDoctorCommand(program: Command, context: Context): void {
       const { REDIS_PREFIX: redisPrefix, SECRET_KEY, SECRET_KEY_PREVIOUS } = config;
       const redisUrl = requiredRedisUrl(config);
       const { examine } = await import('../doctor/examine.ts');
-      const patient = {
+      const report = await examine({
+        withDb: context.withDb,
         ...{ redisUrl, redisPrefix, days, nowMs: Date.now(), explain: failureOf },
         ...{ limiters: config.LIMITER_ADDRESSES, runners: config.RUNNER_ADDRESS, caller: config.caller },
         secretKeys: SECRET_KEY_PREVIOUS ? [SECRET_KEY, SECRET_KEY_PREVIOUS] : [SECRET_KEY],
-      };
-      const report = await context.withDb((db) => examine({ db, ...patient }));
+      });
       print(context.io, { json, human: reportText }, report);
       if (report.healthy) return;
       const wrong = report.findings.filter(({ ok }) => !ok).length;

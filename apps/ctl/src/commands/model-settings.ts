@@ -130,17 +130,16 @@ async function checkPublished(
 }
 
 /**
- * Says on stderr what the servers of a model answered. It is published or changed either way: its
- * servers may come later.
+ * Says on stderr what the servers of a model answered that was published or changed. It is done
+ * whatever they answered: they may come later. A refusal stands alone.
  */
-function tellFound({ io }: Context, found: Result<ModelCheck | null>): void {
-  if (!found.ok) {
-    // Publishing and changing say what is wrong with the input.
-    if (found.refusal.code === 'unavailable') io.err(`Warning: ${found.refusal.message}\n`);
-    return;
-  }
-  for (const { url, problem, text } of found.value?.told ?? [])
-    io.err(`${problem ? 'Warning: ' : ''}${url}: ${text}\n`);
+function tellFound<T>({ io }: Context, found: Result<ModelCheck | null>, result: Result<T>): Result<T> {
+  if (!result.ok) return result;
+  if (!found.ok) io.err(`Warning: ${found.refusal.message}\n`);
+  else
+    for (const { url, problem, text } of found.value?.told ?? [])
+      io.err(`${problem ? 'Warning: ' : ''}${url}: ${text}\n`);
+  return result;
 }
 
 type ChangeFlags = Pick<PublishFlags, 'name'> &
@@ -197,8 +196,8 @@ export function addPublishCommand(noun: Command, context: Context): void {
     );
     const input = publishInput(org, flags, upstreamKey);
     await show(context, { json, human: one, warning }, async (control) => {
-      tellFound(context, await checkPublished(control, input));
-      return control.publishModel(OPERATOR, input);
+      const found = await checkPublished(control, input);
+      return tellFound(context, found, await control.publishModel(OPERATOR, input));
     });
   });
 }
@@ -213,8 +212,8 @@ export function addSetCommand(noun: Command, context: Context): void {
         : await secretGiven(context, upstreamKeyFlag, flags.upstreamKey, flags.upstreamKeyStdin);
     const input = changeInput(org, flags, upstreamKey);
     await show(context, { json, human: one, warning }, async (control) => {
-      tellFound(context, await control.checkChange(OPERATOR, input));
-      return control.changeModel(OPERATOR, input);
+      const found = await control.checkChange(OPERATOR, input);
+      return tellFound(context, found, await control.changeModel(OPERATOR, input));
     });
   });
 }

@@ -146,8 +146,8 @@ describe('doctor', () => {
     expect(healthy).toBe(true);
     expect(findings.map(({ check }) => check)).toEqual([
       ...['schema', 'month totals', 'day totals', 'hours', 'times', 'refusals', 'runners'],
-      ...['limiters', 'runner calls', 'upstream keys', 'models', 'left workloads'],
-      ...['ledgers', 'outbox', 'gateway leases', 'reservations', 'queue'],
+      ...['upstream keys', 'models', 'left workloads', 'ledgers', 'outbox', 'reservations'],
+      ...['limiters', 'runner calls', 'gateway leases', 'queue'],
     ]);
     const text = await ctl(['doctor'], env);
     expect(text.out).toContain(`ok    ledgers: Redis and Postgres agree on ${MONTH}`);
@@ -359,7 +359,7 @@ describe('doctor', () => {
     const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
     expect([status, wrong.map(({ check }) => check)]).toEqual([
       1,
-      ['ledgers', 'outbox', 'gateway leases', 'reservations', 'queue'],
+      ['ledgers', 'outbox', 'reservations', 'gateway leases', 'queue'],
     ]);
     expect(wrong[0]?.found).toContain('cannot be looked at: ');
   });
@@ -377,7 +377,7 @@ describe('doctor', () => {
       const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
       expect(status).toBe(1);
       expect(wrong.map(({ check, found }) => [check, found])).toEqual(
-        ['ledgers', 'outbox', 'gateway leases', 'reservations', 'queue'].map((check) => [
+        ['ledgers', 'outbox', 'reservations', 'gateway leases', 'queue'].map((check) => [
           check,
           'cannot be looked at: Redis did not answer in time.',
         ]),
@@ -386,6 +386,25 @@ describe('doctor', () => {
       for (const socket of sockets) socket.destroy();
       silent.close();
     }
+  });
+
+  it('continues with the rest when Postgres cannot be reached', async () => {
+    const { status, out } = await ctl(['doctor', '--json'], {
+      ...env,
+      DATABASE_URL: 'postgresql://x@127.0.0.1:1/x',
+    });
+    const { findings } = JSON.parse(out) as DoctorReport;
+    expect([status, findings.map(({ check, ok }) => [check, ok])]).toEqual([
+      1,
+      [
+        ['postgres', false],
+        ['limiters', true],
+        ['runner calls', true],
+        ['gateway leases', true],
+        ['queue', true],
+      ],
+    ]);
+    expect(findings[0]?.found).toBe('cannot be looked at: Postgres does not answer at 127.0.0.1:1.');
   });
 
   it('looks at each limiter and runner, with the address that is configured', async () => {

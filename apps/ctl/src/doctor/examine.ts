@@ -2,8 +2,8 @@ import { type Db, SchemaVersion } from '@tidegate/db';
 import { DAY_MS, dayOf, monthOf } from '@tidegate/limits';
 import { openQueueAdmin } from '../queue-admin.ts';
 import { type Called, callFindings } from './calls.ts';
-import { examineLedgers, LIVE_CHECKS } from './ledgers.ts';
-import { openLiveReader } from './live-state.ts';
+import { examineLedgers, LEDGER_CHECKS, leaseFinding } from './ledgers.ts';
+import { type LiveStateReader, openLiveReader } from './live-state.ts';
 import { leftWorkloadFinding, modelFinding, upstreamKeyFinding } from './models.ts';
 import { type DoctorReport, type Finding, wrong } from './report.ts';
 import { compareHours, compareTimes, examineRefusals } from './rollups.ts';
@@ -11,7 +11,8 @@ import { queueFinding, runnerFinding, schemaFinding } from './services.ts';
 import { compareDays, compareMonths } from './usage.ts';
 
 export interface Patient extends Called {
-  readonly db: Db;
+  /** Connects to Postgres, and disconnects after `use`. */
+  readonly withDb: <T>(use: (db: Db) => Promise<T>) => Promise<T>;
   readonly redisUrl: string;
   readonly redisPrefix: string;
   /** The current one, and the previous one if there is one. */
@@ -24,52 +25,69 @@ export interface Patient extends Called {
   readonly explain: (error: unknown) => Promise<string>;
 }
 
-/** Looks at all that must agree, and changes nothing. Rejects if Postgres cannot be asked. */
+/** Looks at all that must agree, and changes nothing. What does not answer is a finding, too. */
 export async function examine(patient: Patient): Promise<DoctorReport> {
-  const { db, nowMs, days } = patient;
+  const findings = [
+    ...(await attempt(patient, ['postgres'], () => patient.withDb((db) => postgresFindings(db, patient)))),
+    ...(await attempt(patient, ['limiters', 'runner calls'], () => callFindings(patient))),
+    ...(await attempt(patient, ['gateway leases'], () =>
+      withLive(patient, async (live) => [leaseFinding(await live.instances())]),
+    )),
+    ...(await attempt(patient, ['queue'], () => withQueue(patient))),
+  ];
+  return { healthy: findings.every(({ ok }) => ok), findings };
+}
+
+/** All that needs Postgres. Looks no further if its schema is not the one of this release. */
+async function postgresFindings(db: Db, patient: Patient): Promise<Finding[]> {
+  const { nowMs, days, secretKeys } = patient;
   const month = monthOf(nowMs);
   const lastMonth = monthOf(Date.parse(`${month}-01`) - DAY_MS);
   const sinceDay = dayOf(nowMs - (days - 1) * DAY_MS);
   const schema = schemaFinding(await new SchemaVersion({ db, nowMs: () => 0 }).missing());
-  if (!schema.ok) return reportOf([schema]);
-  const attempt = async (checks: string | string[], look: () => Promise<Finding[]>): Promise<Finding[]> => {
-    try {
-      return await look();
-    } catch (error) {
-      const why = await patient.explain(error);
-      return [checks]
-        .flat()
-        .map((check) =>
-          wrong(check, `cannot be looked at: ${why}`, 'Make it reachable for ctl, and look again.'),
-        );
-    }
-  };
-  return reportOf([
+  if (!schema.ok) return [schema];
+  const one = (check: string, look: () => Promise<Finding>) =>
+    attempt(patient, [check], async () => [await look()]);
+  return [
     schema,
-    ...(await attempt('month totals', async () => [await compareMonths(db, lastMonth)])),
-    ...(await attempt('day totals', async () => [await compareDays(db, sinceDay)])),
-    ...(await attempt('hours', async () => [await compareHours(db)])),
-    ...(await attempt('times', async () => [await compareTimes(db)])),
-    ...(await attempt('refusals', async () => [await examineRefusals(db)])),
-    ...(await attempt('runners', async () => [await runnerFinding(db)])),
-    ...(await attempt(['limiters', 'runner calls'], () => callFindings(patient))),
-    ...(await attempt('upstream keys', async () => [await upstreamKeyFinding(db, patient.secretKeys)])),
-    ...(await attempt('models', async () => [await modelFinding(db)])),
-    ...(await attempt('left workloads', async () => [await leftWorkloadFinding(db)])),
-    ...(await attempt([...LIVE_CHECKS], () => withLive(patient, month))),
-    ...(await attempt('queue', () => withQueue(patient))),
-  ]);
+    ...(await one('month totals', () => compareMonths(db, lastMonth))),
+    ...(await one('day totals', () => compareDays(db, sinceDay))),
+    ...(await one('hours', () => compareHours(db))),
+    ...(await one('times', () => compareTimes(db))),
+    ...(await one('refusals', () => examineRefusals(db))),
+    ...(await one('runners', () => runnerFinding(db))),
+    ...(await one('upstream keys', () => upstreamKeyFinding(db, secretKeys))),
+    ...(await one('models', () => modelFinding(db))),
+    ...(await one('left workloads', () => leftWorkloadFinding(db))),
+    ...(await attempt(patient, LEDGER_CHECKS, () =>
+      withLive(patient, (live) => examineLedgers({ db, live, month })),
+    )),
+  ];
 }
 
-const reportOf = (findings: readonly Finding[]): DoctorReport => ({
-  healthy: findings.every(({ ok }) => ok),
-  findings,
-});
+/** If `look` fails, each of `checks` says why. */
+async function attempt(
+  { explain }: Pick<Patient, 'explain'>,
+  checks: readonly string[],
+  look: () => Promise<Finding[]>,
+): Promise<Finding[]> {
+  try {
+    return await look();
+  } catch (error) {
+    const why = await explain(error);
+    return checks.map((check) =>
+      wrong(check, `cannot be looked at: ${why}`, 'Make it reachable for ctl, and look again.'),
+    );
+  }
+}
 
-async function withLive({ db, redisUrl, redisPrefix }: Patient, month: string): Promise<Finding[]> {
+async function withLive(
+  { redisUrl, redisPrefix }: Patient,
+  look: (live: LiveStateReader) => Promise<Finding[]>,
+): Promise<Finding[]> {
   const live = openLiveReader(redisUrl, redisPrefix);
   try {
-    return await examineLedgers({ db, live, month });
+    return await look(live);
   } catch (error) {
     throw live.lost ?? error;
   } finally {

@@ -7,7 +7,7 @@ const OLD_MS = 120_000;
 const DEAD_MS = 30_000;
 
 /** What `examineLedgers` looks at. */
-export const LIVE_CHECKS = ['ledgers', 'outbox', 'gateway leases', 'reservations'] as const;
+export const LEDGER_CHECKS = ['ledgers', 'outbox', 'reservations'] as const;
 
 interface Settled {
   readonly requests: number;
@@ -23,7 +23,7 @@ export interface LedgerDeps {
   readonly month: string;
 }
 
-/** Looks at the month ledger and the outbox of every organization, and at gateways' leases. */
+/** Looks at the month ledger, the outbox and the reservations of every organization. */
 export async function examineLedgers({ db, live, month }: LedgerDeps): Promise<Finding[]> {
   const orgs = await db.org.findMany({ select: { id: true, slug: true }, orderBy: { id: 'asc' } });
   const nowMs = await live.nowMs();
@@ -40,18 +40,17 @@ export async function examineLedgers({ db, live, month }: LedgerDeps): Promise<F
     return ageMs > OLD_MS ? [`${slug}: ${outbox}, the oldest for ${Math.floor(ageMs / 1_000)} s`] : [];
   });
   const sum = (of: (state: LiveOrg) => number) => states.reduce((total, { state }) => total + of(state), 0);
-  const instances = await live.instances();
+  const gateways = (await live.instances()).length;
   return [
     ledgerFinding(differing, month),
     outboxFinding(
       old,
       sum(({ outbox }) => outbox),
     ),
-    leaseFinding(instances),
     reservationFinding({
       reserved: sum((state) => state.month?.reserved ?? 0),
       inFlight: sum(({ inFlight }) => inFlight),
-      gateways: instances.length,
+      gateways,
     }),
   ];
 }
@@ -108,7 +107,8 @@ const outboxFinding = (old: readonly string[], waiting: number): Finding =>
         'Metering does not write or cannot confirm. See its /readyz and its log. Nothing is lost meanwhile, and Postgres gets them when it works again.',
       );
 
-function leaseFinding(instances: Awaited<ReturnType<LiveStateReader['instances']>>): Finding {
+/** Whether a gateway holds a lease and gives no sign of life. */
+export function leaseFinding(instances: Awaited<ReturnType<LiveStateReader['instances']>>): Finding {
   const dead = instances.filter(({ silentMs }) => silentMs > DEAD_MS);
   if (dead.length === 0) return fine('gateway leases', `gateways with a lease: ${instances.length}`);
   return wrong(

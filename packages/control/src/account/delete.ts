@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Actor } from '../access/access.ts';
 import { audit, auditInEach } from '../access/audit.ts';
@@ -6,7 +5,7 @@ import type { ControlDeps, Tx } from '../deps.ts';
 import { withdrawInvitations } from '../invitations/withdraw.ts';
 import { endRevokedPages, type RevokedPageKey, revokePageKeys } from '../keys/revoke-pages.ts';
 import { lockAccountOf, lockMembers } from '../members/lock.ts';
-import { endSteps } from '../members/sign-out.ts';
+import { endSteps, forgetAttempts } from '../members/sign-out.ts';
 import { emailField } from '../members/user.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 
@@ -124,9 +123,7 @@ async function endAccess(
 
 /** Sessions, ways to sign in and memberships go with the user's row. */
 async function deleteTraces(tx: Tx, userId: string, email: string): Promise<void> {
-  // The console counts attempts by the hash of the e-mail, under a name for each kind.
-  const hash = createHash('sha256').update(email).digest('hex');
-  await tx.signInAttempt.deleteMany({ where: { key: { contains: hash } } });
+  await forgetAttempts(tx, email);
   await endSteps(tx, userId);
   await tx.user.delete({ where: { id: userId } });
 }

@@ -49,10 +49,10 @@ describe("the installation's trail", () => {
     clock.advance(1);
     value(await control.setPlan(ALICE, { name: 'Unused', requestsAtOnce: 7 }));
     clock.advance(1);
-    value(await control.setPool(ALICE, { name: 'gpu7', capacity: 80 }));
+    value(await control.setPool(ALICE, { name: 'local', capacity: 80 }));
     const actor = 'ctl (alice)';
     expect(await list()).toMatchObject([
-      { actor, action: 'pool.set', target: 'gpu7', details: { name: 'gpu7', capacity: 80 } },
+      { actor, action: 'pool.set', target: 'local', details: { name: 'local', capacity: 80 } },
       { actor, action: 'plan.set', target: id, details: { name: 'Unused', requestsAtOnce: 7 } },
       { actor, action: 'plan.create', target: id, details: { name: 'Unused', ...PLAN, offered: false } },
     ]);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { newUserId } from '@tidegate/contracts';
 import { eventually, testClock } from '@tidegate/testing';
@@ -55,6 +56,18 @@ describe('a new password of an operator', () => {
     expect(await opens(bob, LOST)).toBe(true);
     expect((await db().session.findMany()).map(({ token }) => token)).toEqual(['other']);
     expect(await db().verification.count({ where: { value: ada } })).toBe(0);
+  });
+
+  it('lets its user sign in right away, however many attempts were made before', async () => {
+    const email = 'ada@locked.example';
+    await member(email, await fixture.org('Locked'));
+    const hash = createHash('sha256').update(email).digest('hex');
+    const keys = [`email:${hash}`, `email:${hash} network:127.0.0.1`, `codes:${hash}`, 'address:127.0.0.1'];
+    await db().signInAttempt.createMany({
+      data: keys.map((key) => ({ key, count: 300, resetsAt: new Date(clock.now() + 1_000) })),
+    });
+    value(await fixture.control.setPassword(OPERATOR, { email, password: 'a new password' }));
+    expect((await db().signInAttempt.findMany()).map(({ key }) => key)).toEqual(['address:127.0.0.1']);
   });
 
   it('is refused if it is common', async () => {

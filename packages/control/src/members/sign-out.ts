@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Actor } from '../access/access.ts';
 import { type AuditAction, auditInEach } from '../access/audit.ts';
 import type { Tx } from '../deps.ts';
@@ -13,6 +14,13 @@ export async function endSteps(tx: Tx, userId: string): Promise<void> {
   await tx.$executeRaw`DELETE FROM verification WHERE strpos(value, ${userId}) > 0`;
 }
 
+/** Gives back what attempts to sign in with an e-mail have used up. */
+export async function forgetAttempts(tx: Tx, email: string): Promise<void> {
+  // The console counts attempts by the hash of the e-mail, under a name for each kind.
+  const hash = createHash('sha256').update(email).digest('hex');
+  await tx.signInAttempt.deleteMany({ where: { key: { contains: hash } } });
+}
+
 /** An account that was changed, and its page keys, for `endRevokedPages`. */
 export interface SignedOut {
   readonly account: NamedAccount;
@@ -21,7 +29,8 @@ export interface SignedOut {
 
 /**
  * Ends all sessions of an account that was changed, and those that have begun, and revokes its page
- * keys. The account is locked. The change is in the trail of each of its organizations.
+ * keys. Its user can sign in again right away, whatever was tried before. The account is locked. The
+ * change is in the trail of each of its organizations.
  */
 export async function signOutEverywhere(
   tx: Tx,
@@ -33,6 +42,7 @@ export async function signOutEverywhere(
   const { userId, email } = account;
   await tx.session.deleteMany({ where: { userId } });
   await endSteps(tx, userId);
+  await forgetAttempts(tx, email);
   const pageKeys = await revokePageKeys(tx, actor, atMs, { userIds: [userId] });
   const members = await tx.member.findMany({
     where: { userId },

@@ -36,6 +36,22 @@ describe('the capacity of a pool', () => {
     value(await publish('any', 'wake_on_request', 1_000));
   });
 
+  it('is set of a pool with a runner, a model or a capacity, so that a slip makes no pool', async () => {
+    const set = (name: string, capacity: number) => fixture.control.setPool(OPERATOR, { name, capacity });
+    expect(refusal(await set('gpu1', 80))).toMatchObject({
+      ...{ code: 'invalid_input', field: 'name' },
+      message: expect.stringContaining('a pool in RUNNER_ADDRESS (local, gpu0), or one that has models'),
+    });
+    value(await set('gpu0', 80));
+    value(await publish('there', 'wake_on_request', 1));
+    fixture.runner.pools = ['local'];
+    value(await set('gpu0', 0));
+    value(await set('gpu0', 70));
+    await db().model.deleteMany();
+    value(await set('gpu0', 0));
+    expect(refusal(await set('gpu0', 80))).toMatchObject({ field: 'name' });
+  });
+
   it('is told to the runner of the pool, by one of its models', async () => {
     expect(value(await capacity(80)).runnerTold).toBe(true);
     expect(fixture.runner.calls).toEqual([]);

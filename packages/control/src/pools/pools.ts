@@ -34,7 +34,7 @@ const setPoolInput = z.object({
 });
 export type SetPoolInput = z.input<typeof setPoolInput>;
 
-/** Lists the pools that have runners, models or a capacity. For operators only. */
+/** Lists the known pools: those that have runners, models or a capacity. For operators only. */
 export async function listPools(deps: ControlDeps, actor: Actor): Promise<Result<PoolView[]>> {
   const allowed = operatorOnly(actor);
   if (!allowed.ok) return allowed;
@@ -64,6 +64,10 @@ export async function setPool(
   const parsed = parseInput(setPoolInput, input);
   if (!parsed.ok) return parsed;
   const { name, capacity } = parsed.value;
+  if (!(await isKnown(deps, name))) {
+    const message = `Name must be a pool in RUNNER_ADDRESS (${deps.runner.pools.join(', ')}), or one that has models or a capacity.`;
+    return refuse('invalid_input', message, 'name');
+  }
   const permanent = await permanentCost(deps.db, name, null);
   if (capacity > 0 && capacity < permanent) {
     const message = `Capacity must be ${permanent} or more: always-on models take that. Stop one first.`;
@@ -72,6 +76,16 @@ export async function setPool(
   await deps.db.$transaction((tx) => writePool(deps, tx, actor, name, capacity === 0 ? null : capacity));
   const runnerTold = await tellRunner(deps, name);
   return ok({ ...(await poolView(deps, name)), runnerTold });
+}
+
+/** Any other name may be a slip. */
+async function isKnown({ db, runner }: ControlDeps, name: string): Promise<boolean> {
+  if (runner.pools.includes(name)) return true;
+  const [row, model] = await Promise.all([
+    db.runnerPool.findUnique({ where: { name } }),
+    db.model.findFirst({ where: { pool: name, deletedAt: null }, select: { id: true } }),
+  ]);
+  return row !== null || model !== null;
 }
 
 /** With any model of the pool: the runner reads the capacity, too. Without models nobody waits. */
