@@ -36,7 +36,7 @@ const MAX_BLOCKED_ADDRESSES = 100_000;
 const MAX_OPEN_CALLS = 50_000;
 const WAKE_RETRY_MS = 1_000;
 const ACTIVITY_EVERY_MS = 1_000;
-/** Limiters' names are looked up this often. */
+/** How often the limiters' host names are looked up. */
 const RESOLVE_EVERY_MS = 10_000;
 
 export interface GatewayParts {
