@@ -13,8 +13,8 @@ const REST = 2;
  */
 const REST_REFUSED = 10;
 /**
- * Bounds the rest, because a pause of the process may have been measured too. The worst 20 MiB take
- * half a second.
+ * Bounds the rest, because the measured time may include a pause of the process. The worst 20 MiB
+ * take half a second.
  */
 const MAX_REST_MS = 5_000;
 

@@ -7,8 +7,8 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:wor
  */
 
 /**
- * Keeps bytes as messages that nobody has received yet, so that they burden no thread's heap.
- * Whoever makes one calls `discard` in the end.
+ * Keeps bytes in messages that nobody has received yet, so that they burden no thread's heap.
+ * Whoever creates one must call `discard` in the end.
  */
 export class MovedPieces {
   readonly #channel = new MessageChannel();
@@ -48,7 +48,7 @@ export function receiveMoved(port: MessagePort, bytes: number): Buffer {
   return whole;
 }
 
-/** Frees the memory of buffers at once, in place of the next collection. */
+/** Frees the memory of buffers at once, rather than at the next collection. */
 export class Shredder {
   #port: MessagePort | undefined;
 
