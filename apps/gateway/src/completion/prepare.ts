@@ -16,7 +16,7 @@ export interface PrepareInput {
 export interface Prepared {
   /** The model as it is now. */
   readonly model: CatalogModel;
-  /** The linked images, by their index. */
+  /** The linked images, in the order of the links. */
   readonly dataUrls: DataUrls;
 }
 
