@@ -194,7 +194,7 @@ function applyNotice(
   if (addressBlocked) blocked.block(addressBlocked.address, addressBlocked.remainingMs);
 }
 
-/** The runner's statuses for a refused wake: the model is gone or cannot be woken. */
+/** The statuses with which the runner refuses a wake: the model is gone or cannot be woken. */
 const CANNOT_START = new Set<number>([status.NOT_FOUND, status.FAILED_PRECONDITION, status.INVALID_ARGUMENT]);
 
 async function wakeOutcome(state: Promise<ModelState__Output>): Promise<WakeAnswer> {
