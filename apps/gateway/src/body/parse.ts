@@ -69,7 +69,7 @@ export function createParser(options: ParserOptions = {}): Parser {
   const { workerBytes, longMs, nowMs, maxThreads, maxWaiting, onPoolError } = { ...DEFAULTS, ...options };
   const pool = new ParsePool({ maxThreads, onError: onPoolError });
   const turns = new LoopTurns(BODY_BYTES_A_TURN);
-  // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
+  // The pool's own queue knows nothing about organizations. So `semaphore` never gives it more
   // bodies than it has threads.
   const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });
   const longBodies = new LongBodies(nowMs);

@@ -16,7 +16,7 @@ export interface ReadBodyOptions {
    * (100-continue).
    */
   readonly invite: () => void;
-  /** For the whole body, from the call on. */
+  /** For the whole body, counted from the call. */
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly largeBytes: number;

@@ -3,7 +3,7 @@ import type { WorkerResult } from './parse-worker.ts';
 
 /**
  * How long an organization rests after a body, as a multiple of the worker's time for it. So it
- * gets a third of a thread's time, and less when the threads get little of the cores.
+ * gets a third of a thread's time, and less when the threads get little time on the cores.
  */
 const REST = 2;
 /**

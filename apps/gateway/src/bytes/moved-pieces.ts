@@ -1,9 +1,9 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 
 /*
- * V8 counts the memory of buffers. When there are 64 MB more of them than after its last full
- * collection, it begins another one. Until that collection ends, every thread that allocates a
- * buffer spends 5 to 10 ms marking the heap. V8 stops counting memory that has moved to a message.
+ * V8 counts the memory of buffers. When that has grown by 64 MB since the last full collection, V8
+ * begins another one. Until that collection ends, every thread that allocates a buffer spends 5 to
+ * 10 ms marking the heap. V8 stops counting memory that has moved to a message.
  */
 
 /**

@@ -8,8 +8,7 @@ const waiting = new WeakMap<Socket, number>();
 /**
  * Ends the connection if too many of its requests are unanswered. Returns true if it has ended:
  * then the request must not be handled. Node begins all requests that it has read. Without a bound,
- * 2 MB of them from one connection would be handled in a single turn of the event loop, which takes
- * seconds.
+ * 2 MB of them from one connection would make one turn of the event loop take seconds.
  */
 export function rejectExcessPipelining({ socket }: IncomingMessage, response: ServerResponse): boolean {
   if (response.socket) return false;

@@ -40,7 +40,10 @@ export interface LinkOptions {
 
 interface OneLink {
   readonly client: LimiterClient;
-  /** Failed attempts in a row to open a link. Each doubles the silence that this one tolerates. */
+  /**
+   * Links that ended in a row before this one. Each doubles the silence it tolerates until it is
+   * up.
+   */
   readonly failures: number;
   readonly onUp: () => void;
   /** The limiter will stop. */

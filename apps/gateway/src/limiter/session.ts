@@ -49,7 +49,7 @@ export class LimiterSession {
   #next: PeerLink | null = null;
   readonly #retired = new Set<PeerLink>();
   #stopped = false;
-  /** Failed attempts since a session was last up. */
+  /** Links that have ended since one last came up, that one included. */
   #failures = 0;
   #reconnect: NodeJS.Timeout | undefined;
   #looking: NodeJS.Timeout | undefined;

@@ -40,7 +40,7 @@ export class RequestTrace {
     this.enter('receive', facts.startedAtMs);
   }
 
-  /** For the log line. Undefined if the trace is not sampled, so that nobody looks for it. */
+  /** For the log line. Undefined if the trace is not sampled: there is nothing to find. */
   get traceId(): string | undefined {
     return this.#span.sampled ? this.#span.traceId : undefined;
   }

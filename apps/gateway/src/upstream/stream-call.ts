@@ -15,7 +15,7 @@ export interface StreamTimes {
 
 /** Where the rewritten stream goes. */
 export interface StreamSink {
-  /** Called before the first write: the answer is a stream. */
+  /** Called before the first write. From then on the answer is a stream. */
   begin(): void;
   /** Returns false if the reader is slow. `onDrain` is called when it has caught up. */
   write(text: string): boolean;
