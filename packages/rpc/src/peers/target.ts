@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 export interface Peer {
   /** Where to connect: `host:port`. The host is an IP address unless gRPC is to look it up. */
   readonly address: string;
-  /** The host that its certificate must name, if that is not the address's own. */
+  /** The host that its certificate must name, if that is not the host in `address`. */
   readonly serverName: string | null;
 }
 

@@ -20,7 +20,7 @@ export const serverTls = (files: TlsFiles): ServerCredentials => {
   return experimental.createCertificateProviderServerCredentials(provider, provider, true);
 };
 
-/** As `serverTls`. The server's certificate must name the host that is called. */
+/** Like `serverTls`. The server's certificate must name the host that is called. */
 export const clientTls = (files: TlsFiles): ChannelCredentials => {
   const provider = providerOf(files);
   return experimental.createCertificateProviderChannelCredentials(provider, provider);
