@@ -41,8 +41,7 @@ export interface LinkOptions {
 interface OneLink {
   readonly client: LimiterClient;
   /**
-   * Links that ended in a row before this one. Each doubles the silence it tolerates until it is
-   * up.
+   * Links that ended in a row before this one. Each doubles the silence tolerated until it is up.
    */
   readonly failures: number;
   readonly onUp: () => void;
