@@ -36,7 +36,7 @@ const MAX_BLOCKED_ADDRESSES = 100_000;
 const MAX_OPEN_CALLS = 50_000;
 const WAKE_RETRY_MS = 1_000;
 const ACTIVITY_EVERY_MS = 1_000;
-/** Limiters' names are looked up this often. */
+/** How often the limiters' host names are looked up. */
 const RESOLVE_EVERY_MS = 10_000;
 
 export interface GatewayParts {
@@ -194,7 +194,7 @@ function applyNotice(
   if (addressBlocked) blocked.block(addressBlocked.address, addressBlocked.remainingMs);
 }
 
-/** The runner's statuses for a refused wake: the model is gone or cannot be woken. */
+/** The statuses with which the runner refuses a wake: the model is gone or cannot be woken. */
 const CANNOT_START = new Set<number>([status.NOT_FOUND, status.FAILED_PRECONDITION, status.INVALID_ARGUMENT]);
 
 async function wakeOutcome(state: Promise<ModelState__Output>): Promise<WakeAnswer> {

@@ -14,10 +14,10 @@ export interface Aborted {
 }
 
 /*
- * How anything in the gateway refuses. A function returns what its caller needs, or the refusal in
- * its place: `CatalogModel | Refusal`. Where the request may also be aborted, it is `EarlyEnd` in
- * place of `Refusal`. A check without a result returns PASSED. The caller asks `isRefusal` or
- * `endsEarly` first. Null never stands for a refusal, and none is thrown.
+ * How every part of the gateway refuses. A function returns what its caller needs, or else the
+ * refusal: `CatalogModel | Refusal`. Where the request may also be aborted, it returns `EarlyEnd`
+ * instead of `Refusal`. A check without a result returns PASSED. The caller checks with `isRefusal`
+ * or `endsEarly` first. Null never stands for a refusal, and none is thrown.
  */
 
 /** Why a request goes no further. */

@@ -28,7 +28,7 @@ export interface Gateway extends AuthDeps {
   readonly images: Pick<ImageFetcher, 'fetchAll'>;
   /** Bounds the memory that request bodies and linked images hold together. */
   readonly bodyBudget: ByteBudget;
-  /** Shares the time for reading request bodies. */
+  /** Shares the main thread's time for reading request bodies among organizations. */
   readonly readTurns: LoopTurns;
   readonly exchanges: Exchanges;
   readonly observer: Observer;

@@ -17,7 +17,7 @@ const FILES = [
   'auth/authenticate',
   'observe/observer',
 ];
-/** An object that begins with the copy of another. */
+/** An object that begins with a spread of another. */
 const COPY = /\{\s*\.\.\.[\w.#(]+/g;
 
 describe('what every completion runs', () => {
@@ -36,7 +36,7 @@ describe('what every completion runs', () => {
  * docs/performance.md.
  */
 const REQUESTS = 20;
-/** For the model's answer, the limiter's acknowledgement, and the model's idle connection. */
+/** Those for the model's answer, the limiter's acknowledgement, and the model's idle connection. */
 const TIMERS_A_REQUEST = 3;
 
 describe('a lone request', () => {
@@ -53,7 +53,7 @@ describe('a lone request', () => {
   });
   afterAll(() => harness.stop());
 
-  /** Counts while requests are served one after the other. */
+  /** Counts while requests are served one after another. */
   async function count(body: object) {
     const { server, model, limiterServer } = harness;
     const counts = { toClient: 0, toModel: 0, toLimiter: 0, timers: 0 };
@@ -61,7 +61,7 @@ describe('a lone request', () => {
       const answer = await harness.complete(body);
       expect([answer.status, (await answer.text()).length > 0]).toEqual([200, true]);
     };
-    // Exclude what only the first one does.
+    // Exclude what only the first request does.
     await serve();
     const messages = limiterServer.messages.length;
     const restore = [
@@ -85,7 +85,7 @@ describe('a lone request', () => {
   it('for a whole answer is one write to the model, one to the client and two to the limiter', async () => {
     const counts = await count(hello);
     expect(counts).toMatchObject({ toModel: REQUESTS, toClient: REQUESTS });
-    // Heartbeats and reports come, too, but fewer than one with each request.
+    // Heartbeats and reports come, too, but fewer than one for each request.
     expect(counts.toLimiter).toBeLessThan(3 * REQUESTS);
     expect(counts.timers).toBeLessThan((TIMERS_A_REQUEST + 1) * REQUESTS);
   });

@@ -9,8 +9,9 @@ export interface Linked<T> {
  * Values in the order in which they were added, each at most once and in one list only.
  *
  * For values that come and go with each request. A Map or Set moves to another table every few
- * deletions, and V8 links the old one to the new one. Once one of them is old, each scavenge copies
- * all that any of them contained: here, whole requests that have long ended.
+ * deletions, and V8 links the old one to the new one. Once one of these tables is in the old
+ * generation, each scavenge copies everything that any of them contained: here, whole requests that
+ * have long ended.
  */
 export class LinkedList<T extends Linked<T>> {
   #first: T | null = null;
@@ -31,7 +32,7 @@ export class LinkedList<T extends Linked<T>> {
     this.#size++;
   }
 
-  /** Clears the value's links, so that it keeps no other one in memory. */
+  /** Clears the value's links, so that it keeps no other value in memory. */
   delete(value: T): void {
     if (!value.listed) return;
     if (value.previous) value.previous.next = value.next;
@@ -44,7 +45,7 @@ export class LinkedList<T extends Linked<T>> {
     this.#size--;
   }
 
-  /** Those that are in the list when the loop begins and when it reaches them. */
+  /** Yields the values that are in the list both when the loop begins and when it reaches them. */
   *[Symbol.iterator](): Iterator<T> {
     const values: T[] = [];
     for (let value = this.#first; value; value = value.next) values.push(value);

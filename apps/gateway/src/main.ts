@@ -91,7 +91,7 @@ runService('gateway', async (service) => {
   log.info({ port: started.port, adminPort: admin.port }, 'gateway is listening');
 });
 
-/** What the gateway calls with, and the workers beside it. The service closes them at shutdown. */
+/** Opens the gateway's clients and workers. The service closes them at shutdown. */
 function openClients(service: Service, config: Config, log: Logger) {
   const upstream = new Agent({
     connections: null,

@@ -15,17 +15,17 @@ import {
 const CONNECT_MS = 200;
 const LONG_MS = 60_000;
 
-/** What becomes of a connection: it is broken off, nothing is said, or the server has it. */
+/** What becomes of a connection: it is broken off, gets no answer, or reaches the server. */
 type Fate = 'refused' | 'silent' | 'served';
 
 let server: Server;
 let front: ReturnType<typeof createServer>;
 let address: string;
-/** Of the next connections, and of all that follow. */
+/** Those of the next connections, in order. All later ones share the last. */
 let fates: Fate[];
 let sockets: Socket[];
 let clients: LimiterClient[];
-/** Called with what answers. */
+/** Called with a function that sends the answer. */
 let onAsked: (answer: () => void) => void;
 
 beforeEach(async () => {
@@ -101,7 +101,7 @@ describe('a server that takes connections and says nothing', () => {
     fates = ['refused', 'silent', 'served'];
     const client = impatient();
     await expect(ask(client)).rejects.toMatchObject(UNAVAILABLE);
-    // Meanwhile calls fail at once.
+    // Until then, calls fail at once.
     await eventually(() => ask(client).catch(() => null));
     expect(sockets).toHaveLength(3);
   });
@@ -120,7 +120,7 @@ it('a connection that came about stays, and calls on it end when their client is
   fates = ['served', 'silent'];
   const client = impatient();
   expect(await ask(client)).toMatchObject({ month: '2026-11' });
-  // As long as a connection may take.
+  // This takes as long as a connection may take.
   await expect(ask(impatient())).rejects.toMatchObject(UNAVAILABLE);
   const asked = new Promise<() => void>((resolve) => {
     onAsked = resolve;

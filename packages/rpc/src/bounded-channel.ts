@@ -8,8 +8,8 @@ import {
 } from '@grpc/grpc-js';
 
 /**
- * How long a connection may take to come about: TCP, TLS and the server's first words. A healthy
- * process answers sooner, even on a busy machine.
+ * How long a connection may take to be established: TCP, TLS and the server's first bytes. A
+ * healthy process answers sooner, even on a busy machine.
  */
 const CONNECT_MS = 5_000;
 
@@ -31,7 +31,7 @@ class TrackingCredentials extends ChannelCredentials {
     return this.#credentials._isSecure();
   }
 
-  /** Channels of equal credentials share connections, and a new one must not get one that hangs. */
+  /** Channels with equal credentials share connections, and a new one must not get a hung one. */
   _equals(other: ChannelCredentials): boolean {
     return other === this;
   }
@@ -40,7 +40,7 @@ class TrackingCredentials extends ChannelCredentials {
     const connector = this.#credentials._createSecureConnector(...how);
     return {
       connect: (socket) => {
-        // gRPC then closes it.
+        // gRPC then closes the socket.
         if (this.#broken) return Promise.reject(new Error('the connection came too late'));
         this.#sockets.add(socket);
         socket.once('close', () => this.#sockets.delete(socket));
@@ -66,9 +66,9 @@ interface Attempt {
 
 /**
  * A channel that does not wait long for a connection. gRPC's own waits until TCP gives up, and
- * without end for a server that accepts and says nothing, such as a process that hangs. Meanwhile
- * it does not look up its host again. This one then opens a new channel, which does. Calls that
- * wait fail with UNAVAILABLE. It shares no connections with others.
+ * forever for a server that accepts but says nothing, such as a process that hangs. Meanwhile it
+ * does not look up its host again. This one soon opens a new channel, which does. Calls that were
+ * waiting fail with UNAVAILABLE. It shares no connections with other channels.
  */
 export class BoundedChannel implements ChannelInterface {
   readonly #open: () => Attempt;
@@ -115,7 +115,7 @@ export class BoundedChannel implements ChannelInterface {
     return this.#attempt.channel.createCall(...how);
   }
 
-  /** Measures how long it has been trying to connect, with failures in between. */
+  /** Measures how long the channel has been trying to connect, including failures in between. */
   #follow(channel: Channel): void {
     const state = channel.getConnectivityState(false);
     if (state === connectivityState.SHUTDOWN) return;
@@ -127,13 +127,13 @@ export class BoundedChannel implements ChannelInterface {
 
   #replace(): void {
     const former = this.#attempt;
-    // First, because those whose calls fail may call again at once.
+    // Done first, because callers whose calls fail may call again at once.
     this.#attempt = this.#open();
     this.#end(former);
     this.#follow(this.#attempt.channel);
   }
 
-  /** Calls in progress end as they would have. */
+  /** Calls in progress still run to their end. */
   #end({ channel, credentials }: Attempt): void {
     this.#stopTimer();
     const connected = channel.getConnectivityState(false) === connectivityState.READY;

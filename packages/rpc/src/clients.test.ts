@@ -111,7 +111,7 @@ describe('a client of runners', () => {
     const watch = client.watch();
     const ended = new Promise((resolve) => watch.once('error', resolve));
     await new Promise((resolve) => watch.once('data', resolve));
-    // As from a process that is stopped: its connections stay open, and its kernel takes new ones.
+    // As if the process were stopped: its connections stay open, and its kernel takes new ones.
     for (const socket of sockets) {
       socket.unpipe();
       socket.pause();

@@ -60,13 +60,13 @@ const channelOptions: ChannelOptions = {
 const NOBODY: ServiceIdentity = { token: null, tls: null };
 
 /**
- * A runner that hangs keeps its connections and its port, so only silence tells. Its lease passes
- * to another runner 6 s after the last sign of life at the earliest, and 8.5 s at the latest. So
- * the silence is noticed within 6 s: sooner would win nothing. Of these, a runner has 4 s to answer
- * a ping, because on a busy machine a healthy process, at either end, may get no turn for a second
- * or two. A connection that is given up all the same costs little: gateways serve from what they
- * know, and connect and ask for their wakes again at once. Our servers take pings as often as they
- * come.
+ * A runner that hangs keeps its connections and its port, so only its silence gives it away. Its
+ * lease passes to another runner 6 s after the last sign of life at the earliest, and 8.5 s at the
+ * latest. So the silence is noticed within 6 s: sooner would gain nothing. Of these, 4 s are for
+ * the answer to a ping, because on a busy machine a healthy process, at either end, may get no turn
+ * for a second or two. A connection that is given up wrongly costs little: gateways serve from what
+ * they know, and reconnect and repeat their wakes at once. Our servers accept pings as often as
+ * they come.
  */
 const runnerOptions: ChannelOptions = {
   ...channelOptions,
@@ -74,7 +74,7 @@ const runnerOptions: ChannelOptions = {
   'grpc.keepalive_timeout_ms': 4_000,
 };
 
-/** So that no connection is waited for longer than a few seconds. */
+/** Bounds the wait for a connection to a few seconds. */
 const bounded: ClientOptions = { channelFactoryOverride: (...how) => new BoundedChannel(...how) };
 
 const credentialsOf = ({ tls }: ServiceIdentity) => (tls ? clientTls(tls) : credentials.createInsecure());
@@ -97,7 +97,7 @@ export function createLimiterClient(to: Peer | string, caller: ServiceIdentity =
   });
 }
 
-/** @param address `host:port`. A host's addresses are tried in turn, since one runner leads. */
+/** @param address `host:port`. A host's addresses are tried in turn, since only one leads. */
 export const createRunnerClient = (address: string, caller: ServiceIdentity = NOBODY): RunnerClient =>
   new RunnerStub(address, credentialsOf(caller), {
     ...runnerOptions,

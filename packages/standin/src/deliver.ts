@@ -16,8 +16,8 @@ export interface StandinExchange {
   /** Aborted when the caller is gone, or when everything was sent. */
   readonly gone: AbortSignal;
   /**
-   * Counts the end of the call. It runs before the last byte is sent, so that a caller who has the
-   * whole answer is no longer in flight.
+   * Counts the end of the call. Called before the last byte is sent, so that a call whose complete
+   * answer has arrived is no longer in flight.
    */
   readonly end: (end: CallEnd) => void;
   /** Resolves at the next release. Rejects when the caller is gone. */
@@ -106,7 +106,7 @@ export async function sendStream(
   response.end(block);
 }
 
-/** True: nothing more may be sent. */
+/** Resolves to true if nothing more may be sent. */
 async function breakOff(exchange: StandinExchange, fault: StandinFault): Promise<boolean> {
   if (fault === 'inband-error' || fault === 'garbage') return false;
   if (fault === 'stall') await stall(exchange);

@@ -18,7 +18,7 @@ export interface StandinOptions {
   readonly names?: readonly string[];
   readonly kind?: 'text' | 'vision';
   readonly contextTokens?: number;
-  /** How long `/health` and all of `/v1` first answer 503. */
+  /** How long `/health` and all of `/v1` answer 503 at first. */
   readonly startupMs?: number;
   /** The bearer token that it requires. Default: none. */
   readonly key?: string;

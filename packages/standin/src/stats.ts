@@ -22,7 +22,7 @@ export interface Stats {
   /** Calls that the stand-in broke off, as told. */
   readonly brokenOff: number;
   readonly images: number;
-  /** Answered tokens by model name. */
+  /** Answered calls and their tokens, by model name. */
   readonly models: Readonly<Record<string, ModelStats>>;
   /** The latest request: the names of its members and headers, and some plain values. */
   readonly lastRequest: LastRequest | null;

@@ -20,8 +20,8 @@ export async function ask(asking: Asking, path: string, body?: object): Promise<
 }
 
 /**
- * Whether a model server refuses a path without a key. False for a Tidegate gateway, which is no
- * model server.
+ * Whether a model server refuses a path for want of a valid key. False for a Tidegate gateway,
+ * which is not a model server.
  */
 export async function asksForKey(asking: Asking, path: string): Promise<boolean> {
   const { status, json } = (await answerOf(asking, path)) ?? {};
@@ -85,7 +85,7 @@ export const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(va
 
 const MAX_CONTEXT_TOKENS = 16_777_216;
 
-/** Reads a context length. Undefined: it is none, or too large to publish. */
+/** Reads a context length. Undefined: it is not one, or is too large to publish. */
 export function tokens(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_CONTEXT_TOKENS
     ? (value as number)

@@ -9,7 +9,7 @@ const MAX_VERSION_LENGTH = 40;
 export interface DescribedModel {
   /** The name to call it by at the server. */
   readonly id: string;
-  /** Undefined: the server does not tell. */
+  /** Undefined: the server does not say. */
   readonly contextTokens: number | undefined;
   /** Whether it takes images. */
   readonly vision: boolean;
@@ -23,16 +23,16 @@ export interface DescribedServer {
    * The product's name, such as Ollama. "A server" if it asks for a key before it says anything.
    */
   readonly server: string;
-  /** Undefined: it does not tell. */
+  /** Undefined: the server does not say. */
   readonly version: string | undefined;
-  /** Whether it wants a key, and got none that it takes. Then it tells of no models. */
+  /** Whether it wants a key and got none that it accepts. Then `models` is empty. */
   readonly needsKey: boolean;
   readonly models: readonly DescribedModel[];
 }
 
 /**
  * Asks a server what it is and what it serves. Completes nothing and loads no model. Never rejects.
- * Undefined: it is no model server, or does not answer.
+ * Undefined: it is not a model server, or does not answer.
  */
 export async function describeServer(asking: Asking): Promise<DescribedServer | undefined> {
   const models = listed(await ask(asking, '/v1/models'));
@@ -54,7 +54,7 @@ export async function describeServer(asking: Asking): Promise<DescribedServer | 
   return undefined;
 }
 
-/** Undefined: the answer is no list of models. Some servers write an empty list as null. */
+/** Undefined: the answer is not a list of models. Some servers write an empty list as null. */
 function listed(answer: unknown): Listed[] | undefined {
   const data = at(answer, 'data');
   if (at(answer, 'object') !== 'list' && itemsOf(data).length === 0) return undefined;

@@ -26,7 +26,7 @@ export interface Dialect {
    * Whether the server wants a key for chats although it lists its models without one. Default: no.
    */
   needsKey?(asking: Asking): Promise<boolean>;
-  /** What the server says of its own version. Default: nothing. */
+  /** What the server says about its own version. Default: nothing. */
   version?(asking: Asking): Promise<unknown>;
 }
 
@@ -46,9 +46,9 @@ const llamaCpp: Dialect = {
     // with may be larger.
     const served = tokens(at(props, 'default_generation_settings', 'n_ctx'));
     const vision = at(props, 'modalities', 'vision') === true;
-    // One that loads models when they are called has settings for each, which it tells in its
-    // list. It does not tell the context of those that are not loaded: `context_length` is the
-    // length that the model was trained with.
+    // A server that loads models when they are called has settings for each, which its list shows.
+    // It does not report the context of those that are not loaded: `context_length` is the length
+    // that the model was trained with.
     return models.map(({ entry }) => ({
       contextTokens: served ?? tokens(at(entry, 'meta', 'n_ctx')),
       vision: vision || itemsOf(at(entry, 'architecture', 'input_modalities')).includes('image'),

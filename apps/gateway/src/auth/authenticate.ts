@@ -24,7 +24,7 @@ export interface AuthDeps {
 export interface Caller {
   readonly principal: Principal;
   readonly key: ParsedApiKey;
-  /** Whether `principal` comes from the cache, so that the key may have been revoked since. */
+  /** True if `principal` comes from the cache: the key may have been revoked since. */
   readonly cached: boolean;
 }
 
@@ -60,9 +60,9 @@ export async function authenticate(deps: AuthDeps, { request, facts }: Exchange)
 }
 
 /**
- * The refusal of a request that never reached the limiter. A revoked key must get 401 from its next
- * request on, even if that request is also invalid. So if the principal came from the cache, this
- * checks the key with the limiter first.
+ * The refusal of a request that never reached the limiter. A revoked key must get a 401 from its
+ * next request on, even if that request is invalid anyway. So if the principal came from the cache,
+ * this checks the key with the limiter first.
  */
 export async function refuseUnadmitted(
   deps: AuthDeps,
@@ -77,8 +77,8 @@ export async function refuseUnadmitted(
 }
 
 /**
- * Whether the key need not be checked: the limiter has just decided, or the gateway is overloaded
- * or failing, or it refuses the whole address.
+ * True if the key need not be checked: the limiter has just decided, the gateway is overloaded or
+ * failing, or the whole address is refused.
  */
 const isCertain = ({ code, cause }: Refusal): boolean =>
   ['invalid_api_key', 'plan_upgrade_required', 'internal_error'].includes(code) ||
@@ -97,8 +97,8 @@ export function refuseAdmission(
 }
 
 /**
- * Drops cached principals that a refusal of the limiter proves stale: its answer is newer than the
- * cache. So the next request of an invalid key is refused, and counted, by `authenticate`.
+ * Drops cached principals that a refusal by the limiter proves stale: its answer is newer than the
+ * cache. So `authenticate` refuses, and counts, the next request with an invalid key.
  */
 export function dropStale({ principals }: AuthDeps, { keyId, orgId }: Principal, { code }: Refusal): void {
   if (code === 'invalid_api_key') principals.dropKey(keyId);
@@ -106,10 +106,10 @@ export function dropStale({ principals }: AuthDeps, { keyId, orgId }: Principal,
 }
 
 /**
- * The refusal of a request that `authenticate` has let pass. If its key is invalid, it counts
- * against the address only if the key may already have been invalid when the request arrived: if it
- * was taken from the cache, and not long ago. A key that is revoked while bodies are on their way
- * or a model wakes would otherwise block its address.
+ * The refusal of a request that `authenticate` has let pass. An invalid key counts against the
+ * address only if it may already have been invalid when the request arrived: if its principal came
+ * from the cache, and not long ago. Otherwise a key that is revoked while bodies are on their way
+ * or a model wakes would get its address blocked.
  */
 export const refuseStaleKey = (
   deps: AuthDeps,

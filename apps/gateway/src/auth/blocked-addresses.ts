@@ -4,7 +4,7 @@
  * limiter reports it again.
  *
  * A Map, not an lru-cache: `any` must not count blocks that are over, and the library keeps those
- * until a scan. It also takes its memory for `maxEntries` at once, and there is rarely one.
+ * until a scan. It also allocates memory for `maxEntries` up front, and there is rarely even one.
  */
 export class BlockedAddresses {
   readonly #until = new Map<string, number>();

@@ -21,8 +21,8 @@ export interface PrincipalsOptions {
   readonly ttlMs: number;
   readonly maxEntries: number;
   /**
-   * Unix time of this machine. It may be wrong, so it can only cause another question to the
-   * limiter, never a refusal.
+   * Unix time of this machine. It may be wrong, so it can only cause another call to the limiter,
+   * never a refusal.
    */
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
@@ -32,12 +32,12 @@ type PrincipalOrRefusal = Principal | Refusal;
 
 interface Check {
   readonly answer: Promise<PrincipalOrRefusal>;
-  /** Asked once there is an answer. */
+  /** The check that follows. It is made once `answer` is there. */
   next: Promise<PrincipalOrRefusal> | null;
 }
 
 /**
- * Caches recently seen keys by hash. The cache saves a question to the limiter but never replaces a
+ * Caches recently seen keys by hash. The cache saves a call to the limiter but never replaces a
  * check: the limiter checks the key of every admission again. Invalid keys are not cached, so
  * guesses cannot fill the cache.
  */
@@ -57,7 +57,7 @@ export class Principals {
     this.#cached = new LRUCache({
       max: options.maxEntries,
       ttl: options.ttlMs,
-      // Every look-up reads the clock: a resolution would keep the last reading, with a timer.
+      // Every look-up reads the clock. Otherwise a reading would be kept until a timer drops it.
       ttlResolution: 0,
       perf: { now: options.monotonicMs },
     });
@@ -76,8 +76,8 @@ export class Principals {
   }
 
   /**
-   * Asks for the current principal, whatever is cached. For each key one question is under way at a
-   * time. Callers who come meanwhile share the next one, so that none gets an answer that was
+   * Asks for the current principal, whatever is cached. Each key has one check under way at a time.
+   * Callers who come meanwhile share the next one, so that none of them gets an answer that was
    * requested before it called.
    */
   check(key: ParsedApiKey): Promise<PrincipalOrRefusal> {

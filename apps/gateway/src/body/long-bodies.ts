@@ -2,8 +2,8 @@ const PERIOD_MS = 1_000;
 /** The time that one organization's long bodies may take on this thread per period. */
 const BUDGET_MS = 20;
 /**
- * Bounds what one body counts, because a pause of the process may have been measured too. The worst
- * body for this thread takes 1 ms.
+ * The most that one body counts for, because the measured time may include a pause of the process.
+ * The worst body for this thread takes 1 ms.
  */
 const MOST_MS = 1;
 

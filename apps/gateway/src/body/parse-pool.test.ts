@@ -33,7 +33,7 @@ it('rejects what waits for a worker that cannot start, and tries again with the 
 it('rejects a body for which no thread can be made, and keeps nothing of it', async () => {
   const filename = join(directory, 'ready.mjs');
   await writeFile(filename, "export default () => 'parsed'");
-  // Node refuses it where it would make the thread, which fails in the same way.
+  // Node refuses this option where it would make the thread, which fails in the same way.
   const execArgv = ['--no-such-option'];
   const errors: string[] = [];
   const onError = ({ message }: Error) => errors.push(message);
@@ -45,7 +45,7 @@ it('rejects a body for which no thread can be made, and keeps nothing of it', as
   execArgv.push('--no-such-option');
   const [first, second] = await Promise.allSettled([runOn(pool), runOn(pool)]);
   expect([first.status, second.status]).toEqual(['fulfilled', 'rejected']);
-  // What is left of such a body would reject now, with nobody to handle it.
+  // Anything left of such a body would reject now, with nobody to handle it.
   await pool.close();
   await new Promise(setImmediate);
 });

@@ -10,7 +10,7 @@ const IDLE_THREAD_MS = 60_000;
 /** The most wasteful 20 MiB body needs about a quarter of this. */
 const WORKER_HEAP_MB = 512;
 
-/** What a worker runs, and the options of Node for it. */
+/** What a worker runs, and Node's options for it. */
 interface WorkerProgram {
   readonly filename: string;
   readonly execArgv?: string[];
@@ -18,7 +18,7 @@ interface WorkerProgram {
 
 export interface ParsePoolOptions {
   readonly maxThreads: number;
-  /** A worker could not start, or failed while it had no body. */
+  /** Called if a worker could not start, or failed while it had no body. */
   readonly onError: (error: Error) => void;
   /** Default: `parse-worker`. */
   readonly worker?: WorkerProgram;
@@ -41,8 +41,8 @@ export class ParsePool {
     try {
       return this.#pool.run(...messageOf(body));
     } catch (error) {
-      // The system has no thread left. The body would stay in the queue, and its rejection when the
-      // pool ends would be nobody's, which ends the process.
+      // The system has no threads left. The body would stay in the queue and reject when the pool
+      // ends. Nobody would handle that rejection, and it would end the process.
       tasks.length = length;
       this.#options.onError(error as Error);
       throw error;
@@ -71,8 +71,8 @@ export class ParsePool {
   }
 
   /**
-   * Piscina keeps the bodies that waited for a worker that could not start, even if no other one
-   * comes. Destroying the pool makes them reject.
+   * Piscina keeps the bodies that were waiting for a worker that could not start, even if no other
+   * worker comes. Destroying the pool makes them reject.
    */
   #replace(pool: Piscina, error: Error): void {
     this.#options.onError(error);

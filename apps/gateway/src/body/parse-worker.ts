@@ -16,7 +16,10 @@ export interface WorkerResult {
   readonly tookMs: number;
 }
 
-/** Runs in a worker thread. The messages' bytes are moved to the caller's thread, not copied. */
+/**
+ * Runs in a worker thread. The bytes of the parsed messages are moved to the caller's thread, not
+ * copied.
+ */
 export default async function parseInWorker(body: WorkerBody): Promise<unknown> {
   const startedMs = performance.now();
   const parsed = await parseBody('port' in body ? receiveMoved(body.port, body.bytes) : joined(body));

@@ -37,9 +37,9 @@ const refusalOf = async (parser: Parser, body: Buffer, orgId = 'org') => {
   return isRefusal(parsed) ? parsed : null;
 };
 
-/** The memory of a body moves to a worker with it. */
+/** Tells where a body was parsed: its memory moves to a worker with it. */
 async function parsedIn(parser: Parser, orgId: string, bytes: number): Promise<'worker' | 'here'> {
-  // In memory of its own, which moves to a worker. Node shares that of small buffers.
+  // The body has memory of its own, which can move to a worker. Small buffers of Node share theirs.
   const shared = bodyOf({ messages: [{ role: 'user', content: 'x'.repeat(bytes) }] });
   const body = Buffer.from(Uint8Array.from(shared).buffer);
   expect(await refusalOf(parser, body, orgId)).toBeNull();
@@ -209,7 +209,7 @@ describe('createParser', () => {
 
   it("leaves an organization's bodies to a worker once the long ones have used up its own thread's time", async () => {
     let nowMs = 0;
-    // Every body takes 1 ms by this clock.
+    // By this clock, every body takes 1 ms.
     const parser = parserOf({ nowMs: () => nowMs++ });
     for (let i = 0; i < 20; i++) expect(await parsedIn(parser, 'a', 5_000)).toBe('here');
     expect(await parsedIn(parser, 'a', 5_000)).toBe('worker');

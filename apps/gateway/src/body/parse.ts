@@ -14,8 +14,8 @@ export interface ParserOptions {
    */
   readonly workerBytes?: number;
   /**
-   * A body that takes this thread so long is a long one. When an organization's long bodies have
-   * used up their time, smaller ones go to the worker, too.
+   * A body that takes this thread at least this long counts as long. When an organization's long
+   * bodies have used up their time, its smaller bodies go to a worker, too.
    */
   readonly longMs?: number;
   /** A monotonic clock in ms. */
@@ -26,7 +26,7 @@ export interface ParserOptions {
    * organization's share of it, is refused as busy.
    */
   readonly maxWaiting?: number;
-  /** A worker could not start, or failed while it had no body. */
+  /** Called if a worker could not start, or failed while it had no body. */
   readonly onPoolError?: (error: Error) => void;
 }
 
@@ -44,7 +44,7 @@ export interface Parser {
    * it, the organization then rests as long as after a body that `parse` refuses.
    */
   refused(request: CompletionRequest, orgId: string): void;
-  /** Ends the threads. Bodies that are waiting or being parsed reject. */
+  /** Ends the threads. Calls of `parse` that still wait for one of them reject. */
   close(): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export function createParser(options: ParserOptions = {}): Parser {
   const { workerBytes, longMs, nowMs, maxThreads, maxWaiting, onPoolError } = { ...DEFAULTS, ...options };
   const pool = new ParsePool({ maxThreads, onError: onPoolError });
   const turns = new LoopTurns(BODY_BYTES_A_TURN);
-  // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
+  // The pool's own queue knows nothing about organizations. So `semaphore` never gives it more
   // bodies than it has threads.
   const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });
   const longBodies = new LongBodies(nowMs);
@@ -80,7 +80,7 @@ export function createParser(options: ParserOptions = {}): Parser {
     if (tookMs >= longMs) longBodies.add(orgId, tookMs);
     return parsed;
   };
-  /** How long a worker was busy with each. */
+  /** How long a worker was busy with each request. */
   const workerMs = new WeakMap<CompletionRequest, number>();
   const parseInWorker = async (body: Body, orgId: string) => {
     if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;

@@ -15,8 +15,9 @@ export function lowerThread(): void {
 }
 
 /**
- * Lowers the priority of all threads but the main one. Called at the start, it affects V8's helpers
- * and libuv's. V8's collect the workers' garbage, too, and otherwise hold all cores meanwhile.
+ * Lowers the priority of all threads but the main one. Called at startup, it affects the helper
+ * threads of V8 and libuv. V8's also collect the workers' garbage, and would otherwise hold all
+ * cores while they do.
  */
 export function lowerHelpers(): void {
   if (process.platform === 'linux') lower(threads().filter((id) => id !== process.pid));

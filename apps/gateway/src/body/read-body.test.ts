@@ -25,8 +25,8 @@ const open: Harness[] = [];
 
 /**
  * A server that reads each body and answers with its length, or with 400. `read` is the first body,
- * `socket` the client's raw connection. With `late`, the server starts to read only after what came
- * with the head has been buffered, the end of the body included.
+ * `socket` the client's raw connection. With `late`, the server starts to read only after
+ * everything that came with the head has been buffered, including the end of the body.
  */
 async function start({
   late,
@@ -452,7 +452,7 @@ describe('readBody', () => {
         const request = once(server, 'request');
         socket.write(`${CHUNKED}${chunk('x'.repeat(101))}0\r\n\r\n`);
         const [incoming] = await request;
-        // What was buffered completely also ends while the reading pauses.
+        // A body that was buffered completely ends even while the reading pauses.
         await eventually(() => incoming.readableEnded);
         fail(new Error('no limiter'));
         await expect(read).rejects.toThrow('no limiter');

@@ -5,8 +5,8 @@ import { Pieces } from '../bytes/pieces.ts';
 import type { Aborted, EarlyEnd } from '../ending.ts';
 
 /**
- * What one organization's bodies may use in a turn of the event loop, for reading and for parsing:
- * this much, or one larger piece.
+ * How much of one organization's bodies may be read in a turn of the event loop, and how much
+ * parsed: this many bytes, or one larger piece.
  */
 export const BODY_BYTES_A_TURN = 16 * 1024;
 
@@ -16,7 +16,7 @@ export interface ReadBodyOptions {
    * (100-continue).
    */
   readonly invite: () => void;
-  /** For the whole body, from the call on. */
+  /** For the whole body, counted from the call. */
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly largeBytes: number;
@@ -69,7 +69,7 @@ class BodyReader {
   /** The pieces of a large body. */
   #moved: MovedPieces | null = null;
   #over = false;
-  /** What the reading waits for at the moment. */
+  /** How many things the reading is waiting for. */
   #pauses = 0;
   #end: (end: BodyEnd) => void = () => {};
   #fail: (error: unknown) => void = () => {};

@@ -3,7 +3,7 @@ import type { WorkerResult } from './parse-worker.ts';
 
 /**
  * How long an organization rests after a body, as a multiple of the worker's time for it. So it
- * gets a third of a thread's time, and less when the threads get little of the cores.
+ * gets a third of a thread's time, and less when the threads get little time on the cores.
  */
 const REST = 2;
 /**
@@ -13,8 +13,8 @@ const REST = 2;
  */
 const REST_REFUSED = 10;
 /**
- * Bounds the rest, because a pause of the process may have been measured too. The worst 20 MiB take
- * half a second.
+ * Bounds the rest, because the measured time may include a pause of the process. The worst 20 MiB
+ * take half a second.
  */
 const MAX_REST_MS = 5_000;
 

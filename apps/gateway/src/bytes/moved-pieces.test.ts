@@ -7,7 +7,7 @@ import { MovedPieces, receiveMoved, Shredder } from './moved-pieces.ts';
 
 const MIB = 2 ** 20;
 
-/** Memory that V8 counts, in MiB, beside what it was. */
+/** Starts measuring by how many MiB the memory that V8 counts grows. */
 function countedMib(): () => number {
   const before = process.memoryUsage().external;
   return () => (process.memoryUsage().external - before) / MIB;

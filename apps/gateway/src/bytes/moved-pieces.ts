@@ -1,14 +1,14 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 
 /*
- * V8 counts the memory of buffers. When there are 64 MB more of them than after its last full
- * collection, it begins another one. Until that collection ends, every thread that allocates a
- * buffer spends 5 to 10 ms marking the heap. V8 stops counting memory that has moved to a message.
+ * V8 counts the memory of buffers. When that has grown by 64 MB since the last full collection, V8
+ * begins another one. Until that collection ends, every thread that allocates a buffer spends 5 to
+ * 10 ms marking the heap. V8 stops counting memory that has moved to a message.
  */
 
 /**
- * Keeps bytes as messages that nobody has received yet, so that they burden no thread's heap.
- * Whoever makes one calls `discard` in the end.
+ * Keeps bytes in messages that nobody has received yet, so that they burden no thread's heap.
+ * Whoever creates one must call `discard` in the end.
  */
 export class MovedPieces {
   readonly #channel = new MessageChannel();
@@ -48,7 +48,7 @@ export function receiveMoved(port: MessagePort, bytes: number): Buffer {
   return whole;
 }
 
-/** Frees the memory of buffers at once, in place of the next collection. */
+/** Frees the memory of buffers at once, rather than at the next collection. */
 export class Shredder {
   #port: MessagePort | undefined;
 

@@ -3,7 +3,7 @@
  * sender may send one byte at a time.
  */
 const MAX_PIECES = 64;
-/** Beside a piece of this many bytes its overhead is small, so it is kept as it is. */
+/** A piece of this many bytes dwarfs its overhead, so it is kept as it is. */
 const LARGE_BYTES = 16 * 1024;
 
 /** Collects bytes piece by piece. The caller bounds their total. */
@@ -16,7 +16,7 @@ export class Pieces {
   #levels: Buffer[][] = [];
   #bytes = 0;
 
-  /** All that came since the last `take` or `takePieces`. */
+  /** How many bytes came since the last `take` or `takePieces`. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -10,12 +10,12 @@ export const isAlwaysOn = (model: CatalogModel): boolean => model.mode === 'alwa
 /** Called with the model's new state, or null when it was deleted. */
 type Listener = (model: CatalogModel | null) => void;
 
-/** Called when an update has replaced what was known of a model, before the listeners. */
+/** Called before the listeners, when an update has replaced what was known about a model. */
 type Replaced = (before: CatalogModel, after: CatalogModel) => void;
 
 /**
- * The published models of all pools, as their runners last reported them. What is known of a pool
- * stays unchanged while its runner is unavailable.
+ * The published models of all pools, as their runners last reported them. What is known about a
+ * pool stays unchanged while its runner is unavailable.
  */
 export class Catalog {
   /** The pools that have not sent a snapshot yet. */
@@ -70,7 +70,7 @@ export class Catalog {
   }
 
   /**
-   * Applies what the runner of a pool says. If a model has moved to another pool, updates from its
+   * Applies an update from a pool's runner. If a model has moved to another pool, updates from its
    * former runner are ignored.
    */
   apply(update: CatalogUpdate__Output, pool: string = LOCAL_POOL): void {

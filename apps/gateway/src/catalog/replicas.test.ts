@@ -202,7 +202,7 @@ describe('the slow start of a replica', () => {
     catalog.apply({ revision: 1, snapshot: true, models: [model(...replicaIds)], removedModelIds: [] });
   const current = () => catalog.get('m1') as CatalogModel;
   const take = () => replicas.take(current())?.replicaId;
-  /** In flight by replica, after as many more requests. */
+  /** Begins this many more requests. Returns how many went to each replica. */
   const load = (requests: number) => {
     const taken = { a: 0, b: 0 };
     for (let i = 0; i < requests; i++) taken[take() as 'a' | 'b']++;

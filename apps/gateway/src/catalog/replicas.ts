@@ -6,7 +6,7 @@ export interface Replica {
   readonly baseUrl: string;
 }
 
-/** How a call to a replica ended, as far as that tells something about the replica. */
+/** How a call to a replica ended, as far as that says anything about the replica. */
 export type ReplicaResult =
   /** With a complete answer. */
   | 'answered'
@@ -17,11 +17,11 @@ export type ReplicaResult =
   | 'unknown';
 
 interface Ejection {
-  /** How often in a row. */
+  /** How many times in a row. */
   times: number;
   /**
-   * When it joined or joins the others. Until then it is ejected, and from then on its slow start
-   * runs.
+   * When the replica joined or will join the others. Until then it is ejected, and from then on its
+   * slow start runs.
    */
   joinsAtMs: number;
 }
@@ -37,7 +37,7 @@ interface FailingState extends Ejection {
 
 const FIRST_EJECTION_MS = 1_000;
 const MAX_EJECTION_MS = 30_000;
-/** So many that a caller whose own requests make a model fail seldom ejects anything. */
+/** High enough that a caller whose own requests make a model fail seldom ejects anything. */
 const FAILED_IN_A_ROW = 5;
 const MAX_STATES = 1_000;
 const SLOW_START_MS = 10_000;
@@ -48,13 +48,14 @@ const FIRST_WEIGHT = 0.1;
  * in rotation among equals. A replica that fails to answer is passed over for a second, doubling up
  * to half a minute, unless all the others are passed over too.
  *
- * So is one that answers, but fails five times in a row: it would have the fewest in flight just
- * because it fails so fast. It is passed over only while another replica answers. So when all fail,
- * because of the model or of what is asked, all stay.
+ * So is one that answers, but fails five times in a row: otherwise it would have the fewest in
+ * flight just because it fails so fast. It is passed over only while another replica answers. So
+ * when all of them fail, because of the model or of the requests, all of them stay in use.
  *
- * A replica that comes back from that, or joins others, has the fewest in flight and would get
- * every new request, with its caches still cold. So for 10 s it counts as a growing part of a
- * replica: with weight `w` it never gets more in flight than `w` times what the others have.
+ * A replica that was passed over and comes back, or that joins others, has the fewest in flight and
+ * would get every new request, with its caches still cold. So for 10 s it counts as a growing
+ * fraction of a replica: with weight `w` it never gets more in flight than `w` times what the
+ * others have.
  */
 export class Replicas {
   /** The state of each server, across all models that are called there. */
@@ -92,7 +93,7 @@ export class Replicas {
     return best;
   }
 
-  /** Takes a model's replicas before and after a change, so that new ones start slowly. */
+  /** Compares a model's replicas before and after a change, and makes the new ones start slowly. */
   changed(before: readonly Replica[], after: readonly Replica[]): void {
     const nowMs = this.#nowMs();
     const known = new Set(before.map(({ replicaId }) => replicaId));
@@ -125,8 +126,9 @@ export class Replicas {
   }
 
   /**
-   * Whether failures count in the choice: only while a replica that is not passed over has not
-   * failed as often in a row. Otherwise one that was passed over may be well by now.
+   * True if failures count in the choice: only while some replica that is not passed over has
+   * failed fewer than five times in a row. Otherwise one that was passed over may well be healthy
+   * by now.
    */
   #heedsFailures({ modelId, replicas }: CatalogModel, nowMs: number): boolean {
     if (this.#failing.size === 0) return false;
@@ -177,7 +179,7 @@ export class Replicas {
     return (inFlight + 1) / weight(joinsAtMs, nowMs);
   }
 
-  /** @param modelId null: without the failures of a model */
+  /** @param modelId null: failures are ignored */
   #joinsAtMs(modelId: string | null, replicaId: string, state = this.#states.get(replicaId)): number {
     const joinsAtMs = state ? state.joinsAtMs : Number.NEGATIVE_INFINITY;
     const failing = modelId === null ? undefined : this.#failingState(modelId, replicaId);
@@ -185,7 +187,7 @@ export class Replicas {
   }
 
   #failingState(modelId: string, replicaId: string): FailingState | undefined {
-    // As a rule none fails, and no key is made.
+    // Usually none is failing. Then no key is built.
     return this.#failing.size === 0 ? undefined : this.#failing.get(failingKey(modelId, replicaId));
   }
 

@@ -8,32 +8,32 @@ export interface WakerOptions {
   readonly catalog: Catalog;
   /**
    * Makes one Wake call. Resolves to `running`, to `stopped` or `failed` if the model was stopped
-   * or could not be started, or to `unavailable` if the runner could not be asked or the deadline
+   * or could not be started, or to `unavailable` if the runner could not be reached or the deadline
    * passed.
    */
   readonly wake: (modelId: string, deadlineMs: number, asker: Asker) => Promise<WakeAnswer>;
   readonly retryMs: number;
   /**
-   * Called the first time that many requests wait for one model. All of them will be forwarded at
-   * once. `waits` tells whether any of them still waits.
+   * Called the first time a crowd of requests waits for one model. All of them will be forwarded at
+   * once. `waits` returns whether any of them is still waiting.
    */
   readonly onCrowd: (waits: () => boolean) => void;
   /** Monotonic clock. */
   readonly nowMs: () => number;
 }
 
-/** Fewer than this are forwarded fast enough by a gateway that has just started. */
+/** A smaller crowd is forwarded fast enough even by a gateway that has just started. */
 const CROWD = 32;
 /** Requests for one model that continue in one turn of the event loop. */
 const RELEASED_A_TURN = 32;
 
 /** A request that needs a model. */
 export interface Asker {
-  /** For the runner's log and its span, if this request asks first. */
+  /** For the runner's log and its span, if this request is the first to ask. */
   readonly requestId: string;
-  /** Undefined: it is not traced. */
+  /** Undefined: the request is not traced. */
   readonly traceparent?: string | undefined;
-  /** Monotonic time. Those that wait for one model continue in this order. */
+  /** Monotonic time. Requests that wait for the same model continue in this order. */
   readonly arrivedAtMs: number;
 }
 
@@ -56,7 +56,7 @@ interface Crowd {
 
 /**
  * Wakes models. All requests that wait for the same model share one call to the runner. A waiter
- * continues as soon as the catalog shows the model running with a replica. Many of them continue in
+ * continues as soon as the catalog shows the model running with a replica. A crowd is spread over
  * several turns of the event loop, so that the limiter decides on the first ones while the last
  * ones are on their way.
  */
@@ -108,7 +108,7 @@ export class Waker {
         else if (model.condition === 'CONDITION_STOPPED') finish('stopped');
         else if (isReady(model)) goOn();
         else if (model.condition === 'CONDITION_FAILED' && !model.wakeable) finish('failed');
-        // It started, but has ended since, and this catalog has never shown it running.
+        // The model started but has ended since, and this catalog has never shown it running.
         else if (model.wakeable && !asking) void ask();
       };
       const waiter: WakeWaiter = { endMs: nowMs() + waitMs, asker, done: false, onChange };
@@ -144,8 +144,9 @@ export class Waker {
   }
 
   /**
-   * A request may have begun to wait after one that arrived later, because its own admission took
-   * longer: the first one of an organization has the limiter read Postgres.
+   * Tells the waiters in the order in which their requests arrived. A request may have begun to
+   * wait after one that arrived later, because its admission took longer: an organization's first
+   * one makes the limiter read Postgres.
    */
   #tell(modelId: string, model: CatalogModel | null): void {
     const waiters = [...(this.#crowds.get(modelId)?.waiters ?? [])];
@@ -154,8 +155,8 @@ export class Waker {
   }
 
   /**
-   * Asks the runner until it answers or the waiter's time is up. Resolves to why the model will not
-   * run, if the runner says so.
+   * Asks the runner until it answers or the waiter's time is up. Resolves to the reason why the
+   * model will not run, or to null if the runner gave none.
    */
   async #wake(modelId: string, waiter: WakeWaiter): Promise<'stopped' | 'failed' | null> {
     for (;;) {

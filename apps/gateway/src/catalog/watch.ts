@@ -29,7 +29,7 @@ export class CatalogWatch {
   #tried = false;
   #stopped = false;
   #revision = 0;
-  /** Attempts since the catalog was last kept current. */
+  /** Failed attempts since the catalog was last kept current. */
   #failures = 0;
   #reporter: NodeJS.Timeout | undefined;
   #reconnect: NodeJS.Timeout | undefined;

@@ -13,7 +13,9 @@ export interface RequestToAdmit {
   readonly reserve: boolean;
 }
 
-/** Takes a slot of the key and the organization, within their requests a minute. */
+/**
+ * Takes a slot of the key and one of the organization, within their limits of requests per minute.
+ */
 export async function admit(
   gateway: Gateway,
   { exchange, caller, held }: Completion,

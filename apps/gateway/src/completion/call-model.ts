@@ -21,8 +21,8 @@ import { ResponseSink } from './response-sink.ts';
 
 export interface CallInput extends Prepared {
   /**
-   * What is reserved for the request: the model's context length when it was admitted. It may have
-   * another one now.
+   * What is reserved for the request: the model's context length when the request was admitted. The
+   * model may have another one now.
    */
   readonly reservedTokens: number;
 }
@@ -160,8 +160,8 @@ function endOf(outcome: CallOutcome | null): ReplicaResult {
 }
 
 /**
- * The model's current entry. A model about to sleep may have no replicas there, but those of the
- * entry known before still serve this request.
+ * The model's current entry. That of a model about to sleep may have no replicas. Then this is the
+ * previous entry, whose replicas still serve this request.
  */
 function withReplicas({ catalog }: Gateway, model: CatalogModel): CatalogModel {
   const current = catalog.get(model.modelId);
@@ -200,5 +200,5 @@ const rewriterOf = ({ identity, request }: ModelCall, upstreamKey: string): Stre
     upstreamKey,
   });
 
-/** For a timer, which takes at least 1 ms. */
+/** For a timer, whose minimum is 1 ms. */
 const msUntil = (atMs: number): number => Math.max(1, atMs - performance.now());

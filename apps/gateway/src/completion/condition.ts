@@ -15,7 +15,7 @@ export function checkCondition(model: CatalogModel): 'ready' | 'wake' | Refusal 
     case 'CONDITION_ASLEEP':
       return isAlwaysOn(model) ? ALWAYS_ON_STARTING : 'wake';
     case 'CONDITION_FAILED':
-      // Nothing may have been started: its servers may belong to someone else.
+      // There may have been nothing to start: its servers may belong to someone else.
       if (isAlwaysOn(model)) return MODEL_UNAVAILABLE;
       return model.wakeable ? 'wake' : COULD_NOT_START;
     case 'CONDITION_STOPPED':

@@ -15,7 +15,7 @@ export function findModel(catalog: Catalog, principal: Principal, name: string):
   return catalog.complete ? modelNotFound(name) : INTERNAL_ERROR;
 }
 
-/** The refusal for a model that does not exist, never did, or may not be called with this key. */
+/** The refusal for a model that no longer exists, never did, or may not be called with this key. */
 export function modelNotFound(name: string): Refusal {
   const shown = name.length <= MAX_SHOWN_CHARACTERS ? ` '${name}'` : '';
   return newRefusal({

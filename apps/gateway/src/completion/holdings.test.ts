@@ -22,7 +22,7 @@ const request: AdmitRequest = {
   reserve: true,
 };
 
-/** A limiter that grants what is asked for under the instance of the moment. */
+/** A limiter that grants whatever is asked for, under the current instance. */
 function start({ largeBody = PASSED as Passed | Refusal } = {}) {
   const state = { instanceId: 'old', calls: [] as string[], settlements: [] as SettleRequest[] };
   const ended = (kind: string) => async (handle: AdmissionHandle) => {

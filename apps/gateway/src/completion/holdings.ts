@@ -15,7 +15,7 @@ export interface SharedParts {
 }
 
 /**
- * What one completion holds of the shared resources: memory, a large-body slot, its model, an
+ * The shared resources that one completion holds: memory, a large-body slot, its model, an
  * admission. It takes them only here. One `release` gives them all back, however the completion
  * ends.
  *
@@ -47,7 +47,7 @@ export class Holdings {
     return this.#countedAtMs !== null;
   }
 
-  /** Whether the limiter was asked for an admission, for which it checks the key. */
+  /** Whether the limiter was asked for an admission, which includes a check of the key. */
   get admissionAsked(): boolean {
     return this.#admissionAsked;
   }
@@ -79,7 +79,7 @@ export class Holdings {
     this.#modelId = modelId;
   }
 
-  /** Takes slots of the key and the organization. */
+  /** Takes a slot of the key and one of the organization. */
   async admit(request: AdmitRequest): Promise<Admission | Refusal> {
     const { limiter } = this.#shared;
     const handle = limiter.admissionHandle(this.orgId, this.#requestId);

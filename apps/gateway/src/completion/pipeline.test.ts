@@ -67,7 +67,7 @@ describe('a whole answer', () => {
     expect(response.headers.get('x-ratelimit-limit-requests')).toBe('60');
     expect(response.headers.get('x-ratelimit-remaining-requests')).toBe('59');
     expect(response.headers.get('x-ratelimit-reset-requests')).toBe('1m0s');
-    // It was reserved in the call that admitted it.
+    // The call that admitted it also reserved it.
     const admits = harness.limiterServer.of('admit').map(({ admit }) => admit);
     expect(admits).toMatchObject([{ admissionId: id, reserve: true, hasImages: false, streamed: false }]);
     expect(settled()).toEqual([
@@ -106,7 +106,7 @@ describe('a whole answer', () => {
       const response = await harness.complete(hello);
       expect(await response.json()).toMatchObject({ usage: null });
       const id = response.headers.get('x-request-id')?.slice(4);
-      // A settlement that is not acknowledged in time is sent again, the same.
+      // A settlement that is not acknowledged in time is sent again, unchanged.
       const own = settled().filter((sent) => sent?.admissionId === id);
       expect(own.length).toBeGreaterThanOrEqual(1);
       for (const sent of own) expect(sent).toMatchObject({ answered: true, usageValid: false });
@@ -281,7 +281,7 @@ describe('a model that fails', () => {
   const chunk = (content: string, finish_reason: string | null = null) => ({
     choices: [{ index: 0, delta: { content }, finish_reason }],
   });
-  /** Sends 60 requests for a model with two replicas. Returns how many went to the odd one. */
+  /** Sends 60 requests for a model with two replicas. Returns how many went to the odd replica. */
   async function callsToOdd(answerOddly: UpstreamHandler, stream: boolean): Promise<number> {
     const called: string[] = [];
     script = async (request, reply) => {
@@ -299,7 +299,7 @@ describe('a model that fails', () => {
     for (let i = 0; i < 60; i++)
       await (await harness.complete({ ...hello, model: 'half', stream })).text().catch(() => '');
     harness.runner.remove(modelId);
-    // Nothing is tried again.
+    // No request is tried a second time.
     expect(called).toHaveLength(60);
     return called.filter((path) => path.startsWith('/odd')).length;
   }
@@ -316,7 +316,7 @@ describe('a model that fails', () => {
       true,
     ],
   ])('on one replica every time, with %s, leaves the requests to the other one', async (_, fails, stream) => {
-    // The odd one comes back now and then, for one call.
+    // The odd replica comes back now and then, for one call.
     expect(await callsToOdd(fails, stream)).toBeLessThan(15);
   });
 

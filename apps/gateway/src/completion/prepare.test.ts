@@ -163,7 +163,7 @@ describe('a model that is asleep', () => {
         harness.runner.update({ modelId, contextTokens: after, condition: 'CONDITION_RUNNING', replicas });
         return { modelId, condition: 'CONDITION_RUNNING' };
       };
-      // Its answer reports 7 tokens.
+      // The model's answer reports 7 tokens.
       const response = await harness.complete({ ...hello, model: 'resized', max_tokens: 1 });
       expect(response.status).toBe(200);
       expect(harness.limiterServer.of('admit')).toMatchObject([{ admit: { contextTokens: before } }]);

@@ -16,7 +16,7 @@ export interface PrepareInput {
 export interface Prepared {
   /** The model as it is now. */
   readonly model: CatalogModel;
-  /** The linked images, by their index. */
+  /** The linked images, in the order of the links. */
   readonly dataUrls: DataUrls;
 }
 
@@ -68,7 +68,7 @@ async function wakeUp(
   const outcome = await waker.wait(model.modelId, waitMs, exchange.signal, asker);
   if (exchange.aborted) return exchange.aborted;
   if (outcome === 'stopped') return STOPPED;
-  // An owner may have deleted the model while the request was held for it.
+  // An owner may have deleted the model while the request was waiting for it.
   if (outcome === 'failed') return catalog.get(model.modelId) ? COULD_NOT_START : modelNotFound(model.name);
   if (outcome === 'starting') return STILL_STARTING;
   return catalog.get(model.modelId) ?? model;

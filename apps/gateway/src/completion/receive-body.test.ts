@@ -36,7 +36,7 @@ const ask = (characters = 0, apiKey = harness.apiKey) => {
   return harness.complete({ ...hello, messages, stream: true }, { headers: headers(apiKey) });
 };
 
-/** Begins a body of 2 MiB whose rest never arrives. */
+/** Begins a body of 2 MiB and never sends the rest. */
 function begin(sentBytes: number): Promise<Socket> {
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${harness.apiKey}\r\n`;
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@ import type { AnswerUsage } from '../upstream/usage.ts';
 /** Whole milliseconds since the request was counted. */
 export interface RequestTimes {
   readonly durationMs: number;
-  /** At least 1. 0: no stream had begun. */
+  /** At least 1, or 0 if no stream had begun. */
   readonly firstChunkMs: number;
 }
 

@@ -209,8 +209,8 @@ const stages: [string, Stage][] = [
 ];
 
 /**
- * Sends the request and ends it at its stage. Checks that nothing is held and nothing is left to
- * give back.
+ * Sends the request of a stage and ends it there. Checks that nothing is held and nothing is left
+ * to give back.
  */
 async function endAt({ body, missing, arrange, reached }: Stage, end: (socket: Socket) => unknown) {
   const letGo = arrange();
@@ -262,7 +262,7 @@ describe('a lease that is lost', () => {
       await eventually(() => harness.limiter.admissionHandle('org', 'x').instanceId !== instanceId);
     });
     await eventually(() => answer().includes('internal_error'));
-    // What was under way is undone to be sure: limiters ignore that for an ended instance.
+    // The call that was under way is undone to be sure: limiters ignore that for an ended instance.
     const undone = when === 'it is admitted' ? ['withdraw'] : [];
     await eventually(() => limiterCalls().length >= stage.calls.length + undone.length);
     expect(limiterCalls()).toEqual([...stage.calls, ...undone]);

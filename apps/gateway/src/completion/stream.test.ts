@@ -3,7 +3,7 @@ import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import { type Harness, hello, startHarness } from '../testing/harness.ts';
 
 let script: UpstreamHandler;
-/** Only the impatient ones end what takes long. A busy machine may take long for the others. */
+/** Only the impatient ones end what takes long. The others leave a busy machine its time. */
 let harness: Harness;
 let impatientForTheFirst: Harness;
 let impatientForTheRest: Harness;
@@ -139,7 +139,7 @@ describe('a streamed answer', () => {
     const [left, stays] = called[0] === pathOf('one') ? ['one', 'other'] : ['other', 'one'];
     harness.runner.update({ modelId, replicas: [at(stays)] });
     await eventually(() => harness.gateway.catalog.get(modelId)?.replicas.length === 1);
-    // As they all run at once, two replicas would share them.
+    // All of them run at once, so two replicas would share them.
     const later = [await ask(), await ask(), await ask()];
     expect(called).toEqual([pathOf(left), ...Array(3).fill(pathOf(stays))]);
     expect(settled()).toEqual([]);
@@ -171,7 +171,7 @@ describe('a streamed answer', () => {
     const timers = jest.spyOn(globalThis, 'setTimeout');
     const response = await own.complete({ ...streamed, model: 'two' });
     expect(contentOf(eventsOf(await response.text()))).toBe('Hi');
-    // No other timer runs as long as those for the first event.
+    // No other timers run as long as those for the first event.
     const [first = 0, second = 0] = timers.mock.calls
       .map(([, ms = 0]) => ms)
       .filter((ms) => ms > 50_000 && ms <= 54_321);

@@ -7,7 +7,7 @@ import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harne
 import { breakOff } from './break-off.ts';
 
 let harness: Harness;
-/** Abandons an answer that is not read soon. A busy machine may not read soon. */
+/** Abandons an answer that is not read soon. A busy machine may not read it that soon. */
 let impatient: Harness;
 let script: UpstreamHandler;
 const sockets: Socket[] = [];

@@ -4,7 +4,7 @@ import { type RawRefusalDeps, refuseRaw } from './refuse-raw.ts';
 import { type Misrouted, misrouted } from './routes.ts';
 import type { HttpSocket } from './socket.ts';
 
-/** The largest head of a request, which Node enforces. */
+/** The size limit of a request's head. Node enforces it. */
 export const MAX_HEADER_BYTES = 32 * 1024;
 
 export const NOT_HTTP = newRefusal({
@@ -13,7 +13,7 @@ export const NOT_HTTP = newRefusal({
 });
 
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
-/** A request line of HTTP/1 with its path. Methods are tokens of any letters. */
+/** An HTTP/1 request line, with its path captured. A method may be any token. */
 const REQUEST_LINE = /^[!#$%&'*+.^_`|~\w-]+ ([^\s?]+)\S* HTTP\/1\.[01]\r?\n/;
 
 /** What Node's parser reports. */
@@ -27,7 +27,7 @@ export interface ClientError extends NodeJS.ErrnoException {
 export interface ClientErrorDeps extends RawRefusalDeps {
   /** Refuses a blocked peer. Headers were not read, so behind a proxy the peer is the proxy. */
   readonly refuseBlocked: (socket: HttpSocket) => Passed | Refusal;
-  /** Whether the request that is still arriving has its answer already. */
+  /** Whether the request that is still arriving has already been answered. */
   readonly isAnswered: (socket: Duplex) => boolean;
 }
 
@@ -38,15 +38,15 @@ export function onClientError(deps: ClientErrorDeps, error: ClientError, socket:
   // The connection already has its last answer.
   if (socket.writableEnded) return;
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
-  // An answer that nobody waits for would be taken for that of the next request.
+  // An answer that nobody is waiting for would be taken for the answer to the next request.
   const isOwed = socket.bytesRead !== 0 && !deps.isAnswered(socket);
   if (error.code === REQUEST_TIMEOUT && !isOwed) return void socket.destroy();
   refuseRaw(deps, socket, ofUnknownMethod(deps, error, socket) ?? { refusal: refusalOf(error) });
 }
 
 /**
- * The answer if all that is wrong is the method: Node's parser knows the registered ones only, and
- * stops in the middle of others. Undefined if more is wrong, or if the line has not arrived whole.
+ * The answer if only the method is wrong: Node's parser knows only the registered ones, and stops
+ * in the middle of others. Undefined if more is wrong, or if the line has not fully arrived.
  */
 function ofUnknownMethod(
   { refuseBlocked }: ClientErrorDeps,
@@ -54,7 +54,7 @@ function ofUnknownMethod(
   socket: HttpSocket,
 ): Misrouted | undefined {
   if (code !== 'HPE_INVALID_METHOD' || !rawPacket) return undefined;
-  // Requests that were parsed before may be in the same packet.
+  // The packet may begin with requests that have already been parsed.
   const start = rawPacket.lastIndexOf('\n', Math.max(0, bytesParsed - 1)) + 1;
   const line = rawPacket.toString('latin1', start, start + MAX_HEADER_BYTES);
   const path = REQUEST_LINE.exec(line)?.[1];

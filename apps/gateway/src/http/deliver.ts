@@ -16,7 +16,7 @@ export function deliver(exchange: Exchange, ending: Ending): void {
       exchange.response.end(ending.tail);
       break;
     case 'refused':
-      // A client that hung up meanwhile was refused nothing.
+      // A client that hung up meanwhile does not count as refused.
       if (exchange.aborted?.reason !== 'client_closed') sendRefusal(exchange, ending);
       break;
     case 'broken':

@@ -40,7 +40,7 @@ describe("the description's examples of errors", () => {
 
   const complete = async (body: object, init?: RequestInit) => read(await gateway.complete(body, init));
 
-  /** What the gateway sends while the limiter answers so. */
+  /** What the gateway sends when the limiter answers in this way. */
   async function admittedAs(admission: object): Promise<Sent> {
     const { answers } = gateway.limiterServer;
     const { admit } = answers;
@@ -52,7 +52,7 @@ describe("the description's examples of errors", () => {
     }
   }
 
-  /** Requests that are refused as in the examples, by the names of these. */
+  /** Requests that are refused as in the examples, by the examples' names. */
   const REFUSED: Readonly<Record<string, () => Promise<Sent>>> = {
     field: () => complete({ ...asking('text'), temperature: 3 }),
     key: () => complete(asking('text'), { headers: { authorization: 'Bearer wrong' } }),
@@ -89,7 +89,7 @@ describe("the description's examples of errors", () => {
 
 const ruleOf = ({ error }: Body) => components['x-errors'][error.code];
 
-/** Begins a body that never ends, at a gateway with less time for it than by default. */
+/** Begins a body that never ends, at a gateway that allows less time for it than by default. */
 async function sendHalf(): Promise<Sent> {
   const waitedS = 0.1;
   const gateway = await startHarness({ env: { BODY_TIMEOUT_MS: String(waitedS * 1_000) } });

@@ -26,11 +26,11 @@ export class Exchange implements Linked<Exchange> {
    * connection if we answer without it, because it cannot tell whether the body will follow.
    */
   awaitsContinue = false;
-  /** Whether the body did not arrive with the head, so that reading it took time. */
+  /** True if the body did not arrive together with the head, so that reading it took time. */
   bodyAwaited = false;
   /** Whether an answer was broken off after it had begun. */
   brokenOff = false;
-  /** Why the exchange ends before its answer does. */
+  /** Why the exchange ended before its answer was complete. */
   aborted: Aborted | null = null;
   /** Called once, on abort. */
   onAbort: ((aborted: Aborted) => void) | null = null;
@@ -57,7 +57,7 @@ export class Exchange implements Linked<Exchange> {
     return this.#controller.signal;
   }
 
-  /** Tells a client that waits for it to send its body, once. */
+  /** If the client is waiting to be told to send its body, tells it, once. */
   inviteBody(): void {
     if (!this.awaitsContinue) return;
     this.awaitsContinue = false;

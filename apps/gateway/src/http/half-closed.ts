@@ -4,7 +4,7 @@ import type { HttpSocket } from './socket.ts';
 /** The first bytes of every answer. */
 const STATUS_LINE_START = 'HTTP/1.1 ';
 /**
- * Longer than most round trips. With the growing pauses, the last byte is sent after the time limit
+ * Longer than most round trips. The pauses grow, so that the last byte is sent after the time limit
  * of a whole answer.
  */
 const FIRST_PAUSE_MS = 50;
@@ -29,7 +29,7 @@ class HalfClosedProbe {
   readonly #write: HttpSocket['write'];
   /** The last answer of which Node has sent anything. */
   #begun: ServerResponse | null;
-  /** How many bytes of the next answer's beginning have been sent here. */
+  /** How many bytes of the beginning of the next answer have been sent already. */
   #sentAhead = 0;
   #probes = 0;
   #pauseMs = FIRST_PAUSE_MS;

@@ -6,9 +6,9 @@ const MAX_PIPELINED = 64;
 const waiting = new WeakMap<Socket, number>();
 
 /**
- * Ends the connection if too many of its requests are unanswered. Returns whether it has ended:
+ * Ends the connection if too many of its requests are unanswered. Returns true if it has ended:
  * then the request must not be handled. Node begins all requests that it has read. Without a bound,
- * 2 MB of them from one connection are a single turn of the event loop, which takes seconds.
+ * 2 MB of them from one connection would make one turn of the event loop take seconds.
  */
 export function rejectExcessPipelining({ socket }: IncomingMessage, response: ServerResponse): boolean {
   if (response.socket) return false;

@@ -205,7 +205,7 @@ describe('bytes after requests on a connection that are no request', () => {
   it.each(BYTES)('do not cut the answers short when the client closes its half: %s', async (_what, bytes) => {
     const { socket, received, answer } = await askedThrice(bytes);
     socket.end('and more');
-    // The gateway has noticed, and probes with the first byte of the answer.
+    // The gateway has noticed, and probes the client with the first byte of the answer.
     await eventually(() => received() !== '');
     answer();
     await once(socket, 'end');

@@ -26,7 +26,7 @@ export function refuseTunnel(deps: RawRefusalDeps, socket: HttpSocket, refusal: 
 
 /**
  * Ends the connection with an answer that belongs to no exchange, whether or not its client closes
- * it. Answers due to earlier requests on the connection leave first, whole.
+ * it. Answers owed to earlier requests on the connection are sent first, in full.
  */
 export function refuseRaw(deps: RawRefusalDeps, socket: HttpSocket, answer: Misrouted): void {
   if (refused.has(socket)) return;

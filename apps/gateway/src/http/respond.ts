@@ -10,7 +10,7 @@ import { UnwantedBodies } from './unwanted-bodies.ts';
 export const MAX_UNWANTED_MS = 2_000;
 /** An unwanted body declared no larger than this is read to its end, and the connection is kept. */
 const MAX_KEPT_BYTES = 64 * 1024;
-/** One for the process, because its main thread's time is what they share. */
+/** One for the whole process: what the bodies share is the time of its main thread. */
 const unwantedBodies = new UnwantedBodies();
 /**
  * The minimum time between two of an organization's refusals of unread bodies. Each closes its
@@ -19,7 +19,7 @@ const unwantedBodies = new UnwantedBodies();
  */
 const UNWANTED_REST_MS = 20;
 /**
- * How many such refusals may wait, at most a quarter of them of one organization. Further ones are
+ * How many such refusals may wait, at most a quarter of them for one organization. Further ones are
  * sent at once.
  */
 const MAX_WAITING = 2_048;
@@ -63,11 +63,11 @@ function send(exchange: Exchange, status: number, more: readonly string[], json:
   // Whoever gave up on the body has paused it. If it stayed paused, the connection would never
   // reach its next request.
   if (!request.complete) request.resume();
-  // A string leaves in one piece with the head.
+  // A string is sent in one piece with the head.
   response.end(json);
 }
 
-/** Waits for a turn of the organization. Its first refusal in a while leaves at once. */
+/** Waits for the organization's turn. Its first refusal in a while is sent at once. */
 async function inTurn({ held, response }: Exchange, answer: () => void): Promise<void> {
   if (held && (await unwantedTurns.acquire(held.orgId))) unwantedTurns.release(held.orgId, UNWANTED_REST_MS);
   if (!response.headersSent && !response.destroyed) answer();

@@ -5,7 +5,7 @@ import { eventually } from '@tidegate/testing';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 
 let harness: Harness;
-/** Refuses what does not arrive soon. What a busy machine sends may not. */
+/** Refuses what does not arrive soon. A busy machine may not send that soon. */
 let impatient: Harness;
 beforeAll(async () => {
   harness = await startHarness();

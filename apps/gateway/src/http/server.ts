@@ -93,8 +93,8 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
 }
 
 /**
- * Refuses what Node does not make a request of: tunnels, and what its parser cannot read. Returns
- * the tunnels that are open, because Node no longer counts them among the server's connections.
+ * Refuses what Node does not turn into a request: tunnels, and input that its parser cannot read.
+ * Returns the open tunnels, because Node no longer counts them among the server's connections.
  */
 function refuseRawInput(server: Server, gateway: Gateway, unread: UnreadRequests): ReadonlySet<Duplex> {
   const raw: ClientErrorDeps = {
@@ -114,7 +114,7 @@ function refuseRawInput(server: Server, gateway: Gateway, unread: UnreadRequests
   return tunnels;
 }
 
-/** The most time an abort needs to settle and to tell the client. */
+/** The longest that an abort takes to settle and to tell the client. */
 const END_MS = 3_000;
 
 async function endAll(server: Server, { exchanges }: Gateway): Promise<void> {

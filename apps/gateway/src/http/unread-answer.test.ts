@@ -21,7 +21,7 @@ afterAll(() => harness.stop());
 
 const REQUESTS = 8;
 
-/** More than the systems' own buffers hold. Then the model waits until it is no longer wanted. */
+/** More than the system's own buffers hold. Then the model waits until it is no longer wanted. */
 async function streamWithoutEnd(reply: UpstreamReply): Promise<void> {
   const event = { choices: [{ index: 0, delta: { content: 'x'.repeat(64 * 1024) } }] };
   for (let i = 0; i < 100; i++) await reply.event(event);

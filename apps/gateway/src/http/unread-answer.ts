@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 /**
  * Bounds how long a finished, settled answer may wait for a client that does not read it. The
- * connection is closed after `timeoutMs` without progress. An answer that leaves at once is
+ * connection is closed after `timeoutMs` without progress. An answer that is sent at once is
  * unaffected.
  */
 export function abandonUnread(response: ServerResponse, timeoutMs: number): void {
@@ -14,7 +14,7 @@ export function abandonUnread(response: ServerResponse, timeoutMs: number): void
     return;
   }
   socket.setTimeout(timeoutMs);
-  // Runs before Node sets the timeout of an idle connection. An answer pipelined behind sets its
-  // own.
+  // Runs before Node sets the timeout of an idle connection. An answer pipelined behind this one
+  // sets its own.
   response.prependOnceListener('finish', () => socket.setTimeout(0));
 }

@@ -7,7 +7,7 @@ import { UnwantedBodies } from './unwanted-bodies.ts';
 const PIECE_BYTES = 64 * 1024;
 const SLICE = 16;
 
-/** A body of so many pieces that counts those read. */
+/** A body of this many pieces. It counts those that are read. */
 class Body extends Readable {
   pieces = 0;
 
@@ -71,7 +71,7 @@ describe('bodies that nobody wants', () => {
     const read = () => bodies.reduce((sum, { pieces }) => sum + pieces, 0);
     await settle();
     for (let slices = 1; slices <= 12; slices++) {
-      // Those that are being read when the slice ends may bring a piece each.
+      // Bodies that are being read when the slice ends may bring one more piece each.
       expect(read()).toBeLessThanOrEqual(slices * 2 * SLICE + 4 * SLICE);
       await nextSlice();
     }

@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { Shredder } from '../bytes/moved-pieces.ts';
 
 /**
- * 17 MiB/s. The largest body that the API takes ends before its connection does
- * (`MAX_UNWANTED_MS`).
+ * 17 MiB/s. Even the largest body that the API takes is read to its end before its connection is
+ * closed (`MAX_UNWANTED_MS`).
  */
 const SLICE_BYTES = 2 ** 20;
 const PAUSE_MS = 60;
@@ -17,7 +17,7 @@ const READ_BYTES = 64 * 1024;
  */
 export class UnwantedBodies {
   readonly #after: (callback: () => void, ms: number) => unknown;
-  /** Those that are not being read, the one that has waited longest first. */
+  /** The bodies that are not being read, the one that has waited longest first. */
   readonly #waiting = new Set<Readable>();
   readonly #shredder = new Shredder();
   #left = SLICE_BYTES;

@@ -18,14 +18,14 @@ export interface ImageFetcherOptions {
 }
 
 /**
- * By the links' index. Each entry is a JSON string, quotes included: a data URL with the image's
- * real type.
+ * The linked images, in the order of the links. Each is a JSON string, quotes included: a data URL
+ * with the image's real type.
  */
 export type DataUrls = readonly Buffer[];
 
 /**
- * Called before bytes are kept. A refusal refuses the request. The caller owns what it claims,
- * whatever becomes of the images.
+ * Called before bytes are kept. If it refuses, the request is refused. The caller owns what it
+ * claims, whatever becomes of the images.
  */
 export type Claim = DownloadOptions['claim'];
 

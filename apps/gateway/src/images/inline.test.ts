@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type ImageType, isRefusal, PASSED, type Passed, type Refusal } from '@tidegate/contracts';
 import { checkInlineImages } from './inline.ts';
 
-/** Decodes the smallest complete images of each type, one pixel each. */
+/** For the smallest complete image of each type, of one pixel. */
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
 
 const PNG = bytes(

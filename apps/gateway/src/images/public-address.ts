@@ -14,7 +14,7 @@ export function isPublicAddress(text: string): boolean {
   return !isIpv6(address) || address.match(GLOBAL_UNICAST);
 }
 
-/** Judges addresses: allows public ones and those within the given networks (CIDR). */
+/** Returns a filter that allows public addresses and those within the given networks (CIDR). */
 export function createAddressFilter(networks: readonly string[]): (text: string) => boolean {
   const allowed = networks.map((network) => ipaddr.parseCIDR(network));
   return (text) => {
@@ -29,7 +29,7 @@ export function createAddressFilter(networks: readonly string[]): (text: string)
 const AZURE_PLATFORM = '168.63.129.16';
 
 /**
- * All IPv6 space that is assigned to networks. `range()` calls the unassigned rest unicast, too.
+ * All IPv6 space that is assigned to networks. `range()` also calls the unassigned rest unicast.
  */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 

@@ -7,7 +7,7 @@ export interface AdmissionHandle {
   readonly orgId: string;
   readonly instanceId: string;
   readonly admissionId: string;
-  /** Null: nothing was granted. Not sent. */
+  /** Null: nothing was granted. Not sent to the limiter. */
   grant: Grant | null;
 }
 
@@ -31,7 +31,7 @@ export type SettleCall = Required<Settle>;
 export type SettleRequest = Omit<SettleCall, keyof AdmissionHandle>;
 
 // Each request makes both calls. Their members are named one by one, because on Node 20 an object
-// that begins with the copy of another costs microseconds.
+// that begins with a spread of another one costs microseconds.
 
 export const admitCallOf = (handle: AdmissionHandle, request: AdmitRequest): AdmitCall => ({
   orgId: handle.orgId,

@@ -5,7 +5,7 @@ import { Grants } from './grants.ts';
 const REMEMBER_MS = 30_000;
 const HOUR_MS = 3_600_000;
 
-/** Grants, and the time that the test decides. */
+/** Grants, with a clock that the test sets. */
 function start(maxSettled = 10) {
   const clock = { nowMs: 1 };
   const grants = new Grants({ maxSettled, nowMs: () => clock.nowMs });

@@ -20,14 +20,14 @@ interface LargeBody {
  * at the time of the call.
  */
 export interface LostGrant {
-  /** What is restored. The same in each attempt. */
+  /** What is restored. Each attempt has the same object here. */
   readonly of: object;
   readonly instanceId: string;
   readonly restore: LimiterCall;
   readonly isHeld: () => boolean;
   /** The call that ended the grant meanwhile, if any. It must be sent again after the restore. */
   readonly ended: () => LimiterCall | null;
-  /** Its instance has ended. The limiter ends what the instance held, so nothing is restored. */
+  /** Whether its instance has ended. Then the limiter ends what that held: nothing is restored. */
   readonly isForgotten: () => boolean;
 }
 
@@ -48,7 +48,7 @@ export class Grants {
   readonly #open = new LinkedList<Grant>();
   /** Grants whose settlement is not acknowledged yet. `Unacknowledged` bounds their number. */
   readonly #settling = new LinkedList<Grant>();
-  /** Their settlements are acknowledged, the oldest first. */
+  /** Grants whose settlement is acknowledged, the oldest first. */
   readonly #settled: Ring<Grant>;
   readonly #largeBodies = new Map<string, LargeBody>();
 
@@ -125,7 +125,7 @@ export class Grants {
     this.#settled.keep(({ admit }) => admit.instanceId !== instanceId);
   }
 
-  /** What this instance held is left to the limiter. What it has ended is not. */
+  /** Leaves to the limiter what this instance still holds, but not what it has ended. */
   forgetOpen(instanceId: string): void {
     dropOf(instanceId, this.#open);
     for (const [id, { handle }] of this.#largeBodies)

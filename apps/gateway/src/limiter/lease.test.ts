@@ -77,7 +77,7 @@ describe('an instance that no limiter answers', () => {
     const { lease, calls, session, told } = start(() => false);
     const { instanceId } = lease;
     await jest.advanceTimersByTimeAsync(2_999);
-    // This one is answered late.
+    // The next heartbeat is answered late.
     session.answer = () => new Promise((resolve) => setTimeout(resolve, 2_000, ALIVE));
     await jest.advanceTimersByTimeAsync(1);
     session.answer = async () => null;

@@ -27,11 +27,11 @@ export interface LeaseOptions {
 interface HeartbeatSession {
   readonly up: boolean;
   call(call: LimiterCall): Promise<LimiterReply | null>;
-  /** Identifies what carries calls now. */
+  /** Identifies the link that carries calls now. */
   readonly link: object | null;
-  /** Gives that up, if it is still in use. */
+  /** Gives up the link, if it is still in use. */
   reset(reason: string, link: object | null): void;
-  /** Tells whether its limiter fails to keep the lease. */
+  /** Reports whether the limiter at the link fails to keep the lease. */
   setFailing(failing: boolean, link: object | null): void;
 }
 
@@ -47,14 +47,14 @@ const IDLE_FACTOR = 2.5;
  *
  * A limiter that cannot be reached cannot say that the lease is lost. So the instance also ends
  * when heartbeats have gone unanswered for almost as long as a lease. It ends only once: the next
- * instance has no lease before a limiter answers it. A failed heartbeat was answered. The limiter
- * cannot reach Redis, and if none can, nobody gives slots away.
+ * instance has no lease until a limiter answers it. A heartbeat that failed counts as answered: its
+ * limiter cannot reach Redis, and if none can, nobody gives slots away.
  */
 export class InstanceLease {
   readonly #options: LeaseOptions;
   #instanceId = newInstanceId();
   #registered = false;
-  /** When the last heartbeat was sent that a limiter answered. Null: this instance has none yet. */
+  /** When the last answered heartbeat was sent. Null: this instance has had no answer yet. */
   #heardMs: number | null = null;
   #session: HeartbeatSession | null = null;
   #timer: NodeJS.Timeout | undefined;
@@ -153,7 +153,7 @@ export class InstanceLease {
     const everyMs = idle ? heartbeatMs * IDLE_FACTOR : heartbeatMs;
     this.#timer = setTimeout(
       () => {
-        // After a standstill of the process, the first heartbeat is that of the next instance.
+        // If the process stood still, the first heartbeat after it is the next instance's.
         this.#endIfCutOff();
         void this.sendHeartbeat(session);
         this.#scheduleHeartbeat();

@@ -9,7 +9,7 @@ import { OpenCalls } from './open-calls.ts';
 
 /** One call as defined in `limiter.proto`. The link numbers it. */
 export type LimiterCall = Omit<Call, 'callId' | 'call' | 'traceparent'> & {
-  /** Undefined: it is not traced. */
+  /** Undefined: the call is not traced. */
   readonly traceparent?: string | undefined;
 };
 export type LimiterReply = Reply__Output;
@@ -32,7 +32,7 @@ export interface LinkOptions {
    */
   readonly silenceMs: number;
   readonly maxOpenCalls: number;
-  /** Called with the time each call took to its reply, or null if it resolves to null. */
+  /** Called with each call's time to its reply, or with null if the call resolves to null. */
   readonly onCalled?: ((ms: number | null) => void) | undefined;
   /** Monotonic clock. */
   readonly nowMs: () => number;
@@ -40,7 +40,9 @@ export interface LinkOptions {
 
 interface OneLink {
   readonly client: LimiterClient;
-  /** How often opening a link has failed before. Each time doubles the silence that it may take. */
+  /**
+   * Links that ended in a row before this one. Each doubles the silence tolerated until it is up.
+   */
   readonly failures: number;
   readonly onUp: () => void;
   /** The limiter will stop. */
@@ -72,8 +74,8 @@ const SILENCE_PER_CALL_MS = 2;
  * One bidirectional stream to one limiter. All calls of one event-loop turn travel as one message.
  * A call on its own does not wait for the end of the turn.
  *
- * A call resolves to its reply or to null. Null means that the limiter could not be asked, did not
- * answer in time, or that the link broke. The call may or may not have had its effect.
+ * A call resolves to its reply or to null. Null means that the call could not be made, that it was
+ * not answered in time, or that the link broke. The call may or may not have had its effect.
  *
  * Silence is measured in ticks of this process's own timer. So the limiter is not blamed for time
  * in which this process stands still, or runs slowly because the whole machine does.
@@ -227,7 +229,7 @@ export class LimiterLink {
   }
 
   /**
-   * Grows with the number of open calls, so that a limiter that is only busy is not given up.
+   * Grows with the number of open calls, so that a limiter that is only busy is not given up on.
    * Doubles with each failed attempt, so that a slow limiter is reached in the end.
    */
   #maxSilenceMs(): number {

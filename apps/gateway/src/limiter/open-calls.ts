@@ -2,10 +2,10 @@
 const MIN_SLOTS = 64;
 
 /**
- * Open calls by their numbers, which it gives out one after the other. Numbers wrap at 2^32. The
+ * Holds the open calls by number, and gives out the numbers in sequence. Numbers wrap at 2^32. The
  * slots reach from the oldest open call to the newest one, so the owner must end old calls in time.
  *
- * An array, because a Map costs more here than its work: see `LinkedList`.
+ * In an array, because a Map has hidden costs here: see `LinkedList`.
  */
 export class OpenCalls<T> {
   #slots: (T | undefined)[] = new Array(MIN_SLOTS).fill(undefined);
@@ -35,7 +35,7 @@ export class OpenCalls<T> {
     this.#size++;
   }
 
-  /** Removes a call. Undefined: none is open under this number. */
+  /** Removes and returns a call. Undefined: none is open under this number. */
   take(number: number): T | undefined {
     const at = this.#oldest + ((number - this.#oldest) >>> 0);
     if (at >= this.#next) return undefined;

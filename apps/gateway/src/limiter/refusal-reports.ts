@@ -5,10 +5,10 @@ import { within } from '@tidegate/runtime';
 
 /** Reports are sent this often while there is something to report. */
 const EVERY_MS = 5_000;
-/** A report is tried for an hour. */
+/** A report is retried for an hour. */
 const MAX_TRIES = HOUR_MS / EVERY_MS;
 
-/** A refused request of a valid key. */
+/** A refused request that came with a valid key. */
 export interface RefusedRequest {
   readonly orgId: string;
   readonly keyId: string;
@@ -83,12 +83,12 @@ export class RefusalReports {
    */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
-    // What was under way may have left something behind.
+    // A send that was already under way may leave something behind.
     const sent = this.#send().then(() => this.#send());
     await within(sent, timeoutMs, undefined);
   }
 
-  /** Sends nothing any more of its own accord. */
+  /** Stops sending automatically. */
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);

@@ -354,7 +354,7 @@ describe('the session', () => {
 
 const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => restore);
 
-/** What of it the limiter gets. */
+/** What the limiter gets of a handle. */
 const sent = ({ orgId, instanceId, admissionId }: AdmissionHandle) => ({ orgId, instanceId, admissionId });
 
 const isDone = (limiter: RemoteLimiter) => limiter.unacknowledged === 0 && !limiter.restoring;

@@ -56,7 +56,7 @@ const MAX_SETTLED_REMEMBERED = 30_000;
 
 /**
  * The gateway's view of the limiter. If the limiter cannot decide, the request is refused with
- * INTERNAL_ERROR. If it had decided after all, the effect is undone.
+ * INTERNAL_ERROR. If the limiter had decided after all, the effect is undone.
  */
 export class RemoteLimiter {
   readonly #options: RemoteLimiterOptions;
@@ -132,7 +132,7 @@ export class RemoteLimiter {
     return this.problem === null;
   }
 
-  /** Why no request can be decided. Null: requests can be. */
+  /** Why no request can be decided. Null: they can be. */
   get problem(): string | null {
     if (!this.#session.up) return 'no session with a limiter of LIMITER_ADDRESSES';
     return this.#unacknowledged.size <= this.#options.maxUnacknowledged
@@ -249,7 +249,8 @@ export class RemoteLimiter {
   }
 
   /**
-   * Settles, and waits briefly for the acknowledgement. A late one is retried in the background.
+   * Settles, and waits briefly for the acknowledgement. If it is late, the settlement is sent again
+   * in the background.
    */
   settle(handle: AdmissionHandle, settlement: SettleRequest, traceparent?: string): Promise<void> {
     const settle = settleCallOf(handle, settlement);
@@ -279,7 +280,7 @@ export class RemoteLimiter {
 
   #restored(lost: LostGrant, { restore, takeLargeBody }: LimiterReply): void {
     const refused = restore?.leaseLost || takeLargeBody?.result === 'RESULT_LEASE_LOST';
-    // By now its slots may belong to others.
+    // By now the instance's slots may belong to others.
     if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
     const ended = lost.ended();
     if (ended) void this.#unacknowledged.send(lost.instanceId, ended);

@@ -17,7 +17,7 @@ interface Kept {
   forgotten: boolean;
 }
 
-/** Restores of what the test keeps, to a limiter that answers as the test decides. */
+/** Restores what the test keeps, to a limiter that answers as the test decides. */
 function start(admissions: readonly string[] = []) {
   const all = admissions.map((admissionId): Kept => ({ orgId: 'org_1', admissionId, forgotten: false }));
   const told = {

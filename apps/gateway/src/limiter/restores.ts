@@ -3,7 +3,7 @@ import type { LimiterCall, LimiterReply } from './session.ts';
 
 export interface RestoresOptions {
   readonly call: (call: LimiterCall) => Promise<LimiterReply | null>;
-  /** What to restore for one organization, or for all, as it is when it is asked for. */
+  /** What to restore now for one organization, or for all. */
   readonly lost: (orgId?: string) => Iterable<LostGrant>;
   readonly retryMs: number;
   readonly onRestored: (lost: LostGrant, reply: LimiterReply) => void;
@@ -12,25 +12,25 @@ export interface RestoresOptions {
 /** Far below what a limiter takes from one session, so that requests are decided meanwhile. */
 const MAX_AT_ONCE = 1_000;
 
-/** Stand for what is sent again, and for all organizations. No id is like them. */
+/** Stand in `#asked` for what has failed, and for all organizations. No id is like them. */
 const FAILED = 'failed';
 const ALL = 'all';
 
 /**
- * Sends the limiter again what it granted, after it has lost its live state. A busy gateway
- * remembers tens of thousands of grants, so a bounded number is under way at a time, and no more is
- * made. What fails is sent again until the limiter acknowledges it. It occupies its place until the
- * next attempt, so that a limiter that fails everything at once is not asked more often than that.
+ * Tells the limiter again what it granted, after it has lost its live state. A busy gateway
+ * remembers tens of thousands of grants, so only a bounded number is built and sent at a time. What
+ * fails is sent again until the limiter acknowledges it. Until the next attempt it keeps its place,
+ * so that a limiter that fails everything immediately is not asked more often.
  */
 export class Restores {
   readonly #options: RestoresOptions;
-  /** Whose grants have yet to be gone through. Each once, however often that is asked for. */
+  /** Whose grants have yet to be gone through. Each is here once, however often it is asked for. */
   readonly #asked = new Set<string>();
   #going: Iterator<LostGrant> | null = null;
   /** By what they restore. */
   #failed = new Map<object, LostGrant>();
   #places = MAX_AT_ONCE;
-  /** Of these, what has failed since the last attempt. */
+  /** The places kept by what has failed since the last attempt. */
   #occupied = 0;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
@@ -103,7 +103,7 @@ export class Restores {
       this.#send();
       return;
     }
-    // The first one knows best: the limiter may have done what it asks for.
+    // Keep the first attempt at it: the limiter may have carried that one out.
     if (!this.#failed.has(lost.of)) this.#failed.set(lost.of, lost);
     this.#occupied++;
     if (!this.#stopped) this.#timer ??= setTimeout(() => this.retry(), this.#options.retryMs);

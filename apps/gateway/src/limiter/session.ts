@@ -16,7 +16,7 @@ export interface LimiterSessionOptions extends LinkOptions {
   readonly random: () => number;
 }
 
-/** How often to look for another limiter while this one will stop or cannot keep the lease. */
+/** How often to look for another limiter when this one is stopping or cannot keep the lease. */
 const FIND_OTHER_EVERY_MS = 500;
 /** Names that were looked up this recently are not looked up again. */
 const FRESH_NAMES_MS = 500;
@@ -27,7 +27,7 @@ interface PeerLink {
   draining: boolean;
   /** Its limiter did not keep the lease when it was last asked to. */
   failing: boolean;
-  /** Since when its link is up. Monotonic. */
+  /** When its link came up. Monotonic time. */
   upSinceMs: number;
 }
 
@@ -35,9 +35,9 @@ const mustLeave = ({ draining, failing }: PeerLink): boolean => draining || fail
 
 /**
  * This process's session with a limiter: one link, to the limiter that it prefers. A broken link is
- * replaced at once. When a better limiter comes, or this one will stop or cannot keep the lease,
- * the session moves: it opens a second link, makes new calls there, and lets the first one finish
- * its calls. Names are looked up after each failure, and regularly.
+ * replaced at once. When a better limiter appears, or this one is about to stop or cannot keep the
+ * lease, the session moves: it opens a second link, makes new calls there, and lets the first one
+ * finish its calls. Host names are looked up after each failure, and regularly.
  *
  * While no link is up, calls resolve to null at once.
  */
@@ -49,7 +49,7 @@ export class LimiterSession {
   #next: PeerLink | null = null;
   readonly #retired = new Set<PeerLink>();
   #stopped = false;
-  /** Attempts since a session was last up. */
+  /** Links that have ended since one last came up, that one included. */
   #failures = 0;
   #reconnect: NodeJS.Timeout | undefined;
   #looking: NodeJS.Timeout | undefined;
@@ -91,9 +91,9 @@ export class LimiterSession {
   }
 
   /**
-   * Tells whether the limiter at this link fails to keep the lease, for example because it has lost
-   * Redis. While it fails, the session looks for a limiter that keeps the lease, and stays if there
-   * is none.
+   * Reports whether the limiter at this link fails to keep the lease, for example because it has
+   * lost Redis. While it fails, the session looks for a limiter that keeps the lease, and stays if
+   * there is none.
    */
   setFailing(failing: boolean, link: object | null): void {
     const peerLink = this.#current;
@@ -160,7 +160,7 @@ export class LimiterSession {
     peerLink.draining = true;
     this.#options.peers.leaving(peerLink.peer);
     if (peerLink === this.#current) void this.#look();
-    // Better to stay than to move from one limiter that stops to another.
+    // Better to stay than to move from one stopping limiter to another.
     else if (peerLink === this.#next && this.#current && !this.#current.failing)
       peerLink.link.end('this limiter will stop, too');
   }

@@ -8,7 +8,10 @@ import { sendJson, sendRefusal } from '../http/respond.ts';
 import { rateLimitHeaders } from '../limiter/admission.ts';
 import { INTERNAL_ERROR } from '../refusals.ts';
 
-/** Answers `GET /models`. The request counts toward the requests a minute and nothing else. */
+/**
+ * Answers `GET /models`. The request counts toward the limits of requests per minute and nothing
+ * else.
+ */
 export async function sendModelList(gateway: Gateway, exchange: Exchange): Promise<void> {
   const list = await answer(gateway, exchange);
   if (isRefusal(list)) sendRefusal(exchange, list);

@@ -5,8 +5,8 @@ import type { AnswerUsage } from '../upstream/usage.ts';
 export type Route = 'chat_completions' | 'models' | 'none';
 
 /**
- * The parts of a request's time. `receive` goes from its head to the end of all checks, `answer`
- * from the call of the model to the end of its answer. `settle` is also to withdraw.
+ * The parts of a request's time. `receive` lasts from the request's head to the end of all checks,
+ * `answer` from the call to the model to the end of its answer. `settle` also covers a withdrawal.
  */
 export const PHASES = ['receive', 'admit', 'images', 'wake', 'reserve', 'answer', 'settle'] as const;
 export type RequestPhase = (typeof PHASES)[number];
@@ -21,7 +21,7 @@ export class RequestFacts {
   model: CatalogModel | null = null;
   /** The replica that was called last. */
   replicaId: string | null = null;
-  /** Null without a complete answer, and if the model reported no valid usage. */
+  /** Null without a complete answer, or if the model reported no valid usage. */
   usage: AnswerUsage | null = null;
   streamed = false;
   code: ErrorCode | null = null;

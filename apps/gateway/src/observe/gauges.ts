@@ -12,15 +12,13 @@ export interface ObservedParts {
   readonly monotonicMs: () => number;
 }
 
-/**
- * Gauges that are read when they are collected: loads beside their limits, and the parts' state.
- */
+/** Gauges that are read at collection: loads with their limits, and the state of the parts. */
 export function observeParts(registry: Registry, parts: ObservedParts): void {
   const { gateway, watches, connections, monotonicMs } = parts;
   const { config, activity, bodyBudget, limiter, exchanges } = gateway;
   const { gauge, limited } = gaugesOf(registry);
   const oldest = (matches: (exchange: Exchange) => boolean) => () => {
-    // They are in the order of their beginning.
+    // The exchanges are in the order in which they began.
     for (const exchange of exchanges)
       if (matches(exchange)) return (monotonicMs() - exchange.facts.startedAtMs) / 1_000;
     return 0;

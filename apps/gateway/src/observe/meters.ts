@@ -14,7 +14,7 @@ const PHASE_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const LIMITER_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 const ROUTES: readonly Route[] = ['chat_completions', 'models', 'none'];
 
-/** What is counted and timed of all requests. What every request needs is looked up here, once. */
+/** What is counted and timed for all requests. What each of them needs is looked up once, here. */
 export interface Meters {
   readonly requests: CounterCells<'route' | 'status' | 'code'>;
   /** Of `requests`: those with a complete answer. */
@@ -45,7 +45,7 @@ function countRequests(registry: Registry) {
     help: 'Requests by answer. Status 0: no complete answer. Code: of the refusal, or why the answer is incomplete',
     labelNames: ['route', 'status', 'code'],
   });
-  // Alerts must see the first of them as a rise.
+  // Created in advance, so that alerts see the first of them as a rise.
   for (const code of ['internal_error', 'upstream_error'] as const)
     requests.cell('chat_completions', String(ERRORS[code].status), code);
   const answered = recordOf(ROUTES, (route) => requests.cell(route, '200', ''));

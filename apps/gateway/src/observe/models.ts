@@ -31,7 +31,7 @@ interface Meter {
 
 /**
  * What operators see of each model. The number of series is bounded: the first `MAX_MODELS` models
- * have their own until they are deleted.
+ * keep series of their own until they are deleted.
  */
 export class ModelMeters {
   readonly #catalog: Catalog;
@@ -40,7 +40,7 @@ export class ModelMeters {
    * By organization and name. A model that takes the name of a deleted one continues its series.
    */
   readonly #named = new Map<string, { readonly model: CatalogModel; readonly meter: Meter }>();
-  /** Most requests find their meter here, without a text being built. */
+  /** Most requests find their meter here, without building a key. */
   #known = new WeakMap<CatalogModel, Meter>();
   readonly #completions: CounterCells<'org' | 'model' | 'streamed' | 'result'>;
   readonly #tokens: CounterCells<'org' | 'model' | 'kind'>;

@@ -8,7 +8,7 @@ import type { RequestFacts, RequestPhase } from './facts.ts';
 import { createMeters, type Meters } from './meters.ts';
 import { ModelMeters, type RequestResult } from './models.ts';
 
-/** Statuses of models with a series of their own. Others are counted by their class, as `4xx`. */
+/** Statuses of models that have series of their own. Others are counted by class, as `4xx`. */
 const UPSTREAM_STATUSES = new Set([200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504]);
 
 export interface ObserverOptions {
@@ -37,7 +37,7 @@ export class Observer {
     this.#meters = createMeters(registry);
   }
 
-  /** A request goes on to its next phase. Null: it is over but for its answer. */
+  /** A request goes on to its next phase. Null: only its answer is left to send. */
   enter({ facts, trace }: Exchange, phase: RequestPhase | null): void {
     const nowMs = performance.now();
     trace?.enter(phase, nowMs);
@@ -82,7 +82,7 @@ export class Observer {
     this.#line(fieldsOf(exchange, status, ms), 'request');
   }
 
-  /** Refusals that the record of their organizations lacks. */
+  /** Counts refusals that are missing from their organizations' record. */
   unrecorded(refusals: number): void {
     this.#meters.unrecorded.value += refusals;
   }

@@ -43,7 +43,7 @@ afterAll(async () => {
   await collector.close();
 });
 
-/** The spans of a request, once its own has arrived, which is the last. */
+/** The spans of a request, once the request's own, which comes last, has arrived. */
 async function spansOf(response: Response): Promise<ReceivedSpan[]> {
   const id = response.headers.get('x-request-id');
   const of = () => collector.spans().find(({ attributes }) => attributes['tidegate.request.id'] === id);

@@ -12,7 +12,8 @@ export interface TracedRequest {
 
 /**
  * The trace of one completion: a span for the request, one for each phase, and one for each call to
- * a model. Never content: ids, names of models, words from closed sets, and counts.
+ * a model. The spans hold ids, names of models, words from closed sets, and counts, but never
+ * content.
  */
 export class RequestTrace {
   readonly #span: Span;
@@ -39,17 +40,17 @@ export class RequestTrace {
     this.enter('receive', facts.startedAtMs);
   }
 
-  /** For the log line. Undefined if the trace is not sampled, so that nobody looks for it. */
+  /** For the log line. Undefined if the trace is not sampled: there is nothing to find. */
   get traceId(): string | undefined {
     return this.#span.sampled ? this.#span.traceId : undefined;
   }
 
-  /** Of the phase, for other services. Undefined if the trace is not sampled. */
+  /** The phase's `traceparent`, for other services. Undefined if the trace is not sampled. */
   get onward(): string | undefined {
     return this.#span.sampled ? (this.#phase ?? this.#span).traceparent : undefined;
   }
 
-  /** The calls to models are the spans of the phase `answer`. */
+  /** The phase `answer` has no span of its own: each call to a model in it has one. */
   enter(phase: RequestPhase | null, atMs: number): void {
     this.#phase?.end(atMs);
     const spanned = phase !== null && phase !== 'answer';
@@ -93,7 +94,7 @@ export class RequestTrace {
   }
 }
 
-/** @param status that the replica answered; 0: none. @param sentAtMs monotonic */
+/** @param status of the replica's answer; 0: none. @param sentAtMs monotonic */
 export function endModelCall(
   span: Span,
   outcome: CallOutcome | null,

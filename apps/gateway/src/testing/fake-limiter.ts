@@ -17,7 +17,7 @@ type ReplyBody = Omit<Reply, 'callId' | 'outcome'>;
 /** Undefined sends no reply at all. A promise sends its reply once it resolves. */
 type Answer = (call: Call__Output) => ReplyBody | Promise<ReplyBody> | undefined;
 
-/** Lookups of keys, and calls that a timer makes at any time. */
+/** Look-ups of keys, and calls that a timer makes at any time. */
 const NOT_OF_A_REQUEST: readonly (Kind | undefined)[] = ['heartbeat', 'authenticate', 'reportRefusals'];
 
 export const admitted: AdmissionOutcome = {
@@ -52,7 +52,7 @@ export class FakeLimiter {
   };
   /** Delay of every answer. */
   delayMs = 0;
-  /** Says to each new session that it will stop. */
+  /** Whether it tells each new session that it will stop. */
   draining = false;
   /** Sessions since the start. */
   accepted = 0;

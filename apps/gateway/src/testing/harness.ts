@@ -43,7 +43,7 @@ export interface Harness extends AssembledGateway {
   stop(): Promise<void>;
 }
 
-/** A busy machine is not a model that cannot be reached. */
+/** A busy machine must not pass for a model that cannot be reached. */
 const CONNECT_TIMEOUT_MS = 30_000;
 const noImages: Gateway['images'] = {
   fetchAll: async () => newRefusal({ code: 'invalid_request', message: 'no images here' }),
@@ -143,7 +143,7 @@ const configOf = ({ pools = {}, env }: HarnessOptions, { limiterServer, runner }
       ...Object.entries(pools).map(([pool, address]) => `${pool}=${address}`),
     ].join(','),
     RECONNECT_MS: '20',
-    // A busy machine is not a limiter that hangs.
+    // A busy machine must not pass for a limiter that hangs.
     LIMITER_CALL_TIMEOUT_MS: '30000',
     LIMITER_SILENCE_MS: '10000',
     ...env,
@@ -158,7 +158,7 @@ function logsTo(logged: string[]) {
   return { log: createLogger(logging), requestLog: createLineLog({ ...logging, nowMs: Date.now }) };
 }
 
-/** An organization, and what it gets keys and models with. */
+/** An organization and what is needed to give it keys and models. */
 function orgOf(
   { limiterServer, runner, model }: Fakes,
   { gateway }: AssembledGateway,

@@ -6,8 +6,8 @@ const chunk = (content: string, more = '') =>
   `{"id":"c","choices":[{"index":0,"delta":{"content":${JSON.stringify(content)}},"finish_reason":null}]${more}}`;
 
 /**
- * Reads all, as the rewriter does. An event whose text the reader knows is the first of its form
- * with that text.
+ * Reads all events, as the rewriter does. One whose text the reader finds is returned as the last
+ * event that it learned, with that text.
  */
 function readAll(events: readonly string[]): unknown[] {
   const reader = new EventReader();
@@ -77,7 +77,7 @@ describe('an event reader', () => {
   });
 
   it('learns nothing from an event that writes the name of the text unusually', () => {
-    // A search that goes on without the name takes the `","` after the id for the text.
+    // A search that went on without the name would take the `","` after the id for the text.
     const spaced = '{"id":"ab","choices":[{"delta":{"content" :","}}]}';
     const escaped = spaced.replace('"content" :', '"\\u0063ontent":');
     for (const event of [spaced, escaped]) expectParsed([event, event]);

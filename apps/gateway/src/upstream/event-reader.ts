@@ -1,7 +1,7 @@
 import { answerIn } from './answer.ts';
 
 const NAME = '"content":';
-/** How many forms are learned in one stream. A model that keeps changing its form costs no more. */
+/** How many forms are learned in one stream, however often a model changes its form. */
 const MAX_FORMS = 8;
 /** A JSON string without escapes and of ASCII characters only. */
 const PLAIN = /^"[ !#-[\]-~]*"$/;
@@ -16,8 +16,8 @@ interface Chunk {
 /**
  * Recognizes, without parsing it, an event that differs from an earlier one only in its text, as
  * most do. Parsing is most of the cost of relaying. So the reader keeps what stands before and
- * after the text of an event. If a later event begins and ends the same way, and one JSON string is
- * between, the event is the same with another text.
+ * after the text of an event. If a later event begins and ends in the same way, with one JSON
+ * string in between, it is the same event with another text.
  */
 export class EventReader {
   #before = '';
@@ -39,8 +39,8 @@ export class EventReader {
 
   /**
    * Learns the form of a parsed event. Quotes within a JSON string are escaped, so the name that it
-   * finds is a member's. To be certain that this member carries the text, it changes the text there
-   * and looks whether the parsed event's text has changed.
+   * finds must be a member's. To be certain that this member carries the text, it changes the text
+   * there and checks that the parsed event's text changes, too.
    */
   learn(data: string, event: unknown): void {
     const content = contentOf(event);
@@ -67,7 +67,7 @@ const contentOf = (event: unknown): unknown => {
   return Array.isArray(choices) ? answerIn((event as Required<Chunk>).choices)?.delta?.content : undefined;
 };
 
-/** A JSON string as `JSON.stringify` writes it. Null: it is anything else. */
+/** A JSON string as `JSON.stringify` writes it. Null: it is something else. */
 function normalized(json: string): string | null {
   try {
     const value: unknown = JSON.parse(json);

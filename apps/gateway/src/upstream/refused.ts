@@ -28,9 +28,9 @@ export const UNREADABLE = upstreamError('The model sent an answer that cannot be
 export const TOO_LARGE = upstreamError('The answer of the model is too large.');
 
 /**
- * The refusal for a model's status other than 200. It quotes the model's own words if the caller
- * can act on them.
- * @param upstreamKey what the model was called with, which no caller may see; empty for none
+ * The refusal for a status other than 200 from a model. It quotes the model's own words if the
+ * caller can act on them.
+ * @param upstreamKey the key sent to the model, which no caller may see; empty for none
  */
 export function refusalOfStatus(status: number, body: string, upstreamKey: string): Refusal {
   if (!isCallersFault(status)) return MODEL_FAILED;
@@ -69,7 +69,7 @@ function statusIn(error: unknown): number | null {
   return null;
 }
 
-/** Servers that name no status tell by the kind of error whose fault it was. */
+/** In servers that name no status, the kind of error shows whose fault it was. */
 const blamesCaller = (error: unknown): boolean =>
   ['code', 'type', 'error_type'].some((name) => CALLERS_ERRORS.has(memberOf(error, name)));
 

@@ -92,7 +92,7 @@ describe('server-sent events', () => {
       expect(parse([fits, fits], 100)).toMatchObject({ ok: true, events: { length: 2 } });
       expect(parse([...singly(fits), ...singly(fits)], 100).ok).toBe(true);
       expect(parse([fits, tooLong], 100).ok).toBe(false);
-      // A CR at the end of a piece ends the event before its LF arrives, so that LF does not count.
+      // A CR at the end of a piece ends the event before its LF arrives, so the LF does not count.
       expect(parse([...singly(fits), ...singly(tooLong)], 100).ok).toBe(end === '\r\n\r\n');
     }
     expect(

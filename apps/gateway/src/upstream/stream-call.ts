@@ -15,7 +15,7 @@ export interface StreamTimes {
 
 /** Where the rewritten stream goes. */
 export interface StreamSink {
-  /** Called before the first write: the answer is a stream. */
+  /** Called before the first write. From then on the answer is a stream. */
   begin(): void;
   /** Returns false if the reader is slow. `onDrain` is called when it has caught up. */
   write(text: string): boolean;
@@ -26,8 +26,9 @@ export interface StreamSink {
 const LINGER_MS = 1_000;
 
 /**
- * A call whose answer is streamed and relayed as it arrives. What the model sends in one piece
- * leaves in one piece. While the reader is slow, the model is not read and its pauses do not count.
+ * A call whose answer is streamed and relayed as it arrives. What the model sends in one piece is
+ * passed on in one piece. While the reader is slow, the model is not read and its pauses do not
+ * count.
  */
 export class StreamCall extends UpstreamCall {
   readonly #rewriter: StreamRewriter;
@@ -102,7 +103,7 @@ export class StreamCall extends UpstreamCall {
     this.#breakOff(this.#rewriter.tooLarge ? 'stream_limit' : 'upstream_error', failure);
   }
 
-  /** @param refusal the answer if none has begun */
+  /** @param refusal the answer if the stream has not begun */
   #breakOff(errorCode: 'upstream_error' | 'stream_limit', refusal: Refusal): void {
     if (!this.#begun) {
       this.end(refusal);

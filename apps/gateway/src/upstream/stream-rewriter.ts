@@ -12,7 +12,7 @@ export interface StreamOptions {
   readonly maxEventBytes: number;
   /** Whether the client asked for the usage chunk. */
   readonly includeUsage: boolean;
-  /** What the model is called with. Never quoted to the caller. Empty for none. */
+  /** The key that the model is called with. Never quoted to the caller. Empty for none. */
   readonly upstreamKey: string;
 }
 
@@ -94,7 +94,7 @@ export class StreamRewriter {
     return this.#events;
   }
 
-  /** Processes more bytes. `take` has the resulting chunks, the other members the state. */
+  /** Processes more bytes. `take` returns the resulting chunks, the other members the state. */
   push(bytes: Buffer): void {
     if (this.failure || this.done) return;
     this.#bytesIn += bytes.length;
@@ -148,7 +148,7 @@ export class StreamRewriter {
     else if (this.#onChunk(event)) this.#reader.learn(data, event);
   }
 
-  /** Returns whether the chunk says no more than its piece of text. */
+  /** Returns true if the chunk says nothing beyond its piece of text. */
   #onChunk({ choices, usage }: UpstreamChunk): boolean {
     this.#events++;
     if (usage) this.usage = validUsage(usage, this.#identity.reservedTokens);
@@ -161,7 +161,7 @@ export class StreamRewriter {
     return choice !== undefined && this.#onChoice(choice) && !usage;
   }
 
-  /** Returns whether the choice says no more than its piece of text. */
+  /** Returns true if the choice says nothing beyond its piece of text. */
   #onChoice({ delta, finish_reason }: UpstreamChoice): boolean {
     const content = delta?.content ?? '';
     if (typeof content !== 'string') {

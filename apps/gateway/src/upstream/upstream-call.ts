@@ -9,7 +9,7 @@ const MAX_ERROR_BYTES = 64 * 1024;
 
 export const NO_ANSWER_IN_TIME = upstreamError('The model did not answer in time.');
 
-/** The answer must not be compressed, since the request asks for that. */
+/** The answer must not be compressed: the request asks for an uncompressed one. */
 const isPlain = (encoding: unknown): boolean =>
   encoding === undefined || encoding === '' || encoding === 'identity';
 
@@ -42,14 +42,14 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
 
   /** Receives a piece of an answer with status 200. */
   protected abstract onBody(bytes: Buffer): void;
-  /** That answer is complete. */
+  /** An answer with status 200 is complete. */
   protected abstract onBodyEnd(): void;
-  /** That answer broke off. */
+  /** An answer with status 200 broke off. */
   protected abstract onBroken(): void;
   /** The answer took longer than allowed. */
   protected abstract onTimeout(): void;
 
-  /** The status that the replica answered. 0: none yet. */
+  /** The status of the replica's answer. 0: none yet. */
   get status(): number {
     return this.#status;
   }

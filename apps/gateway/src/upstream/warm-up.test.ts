@@ -3,7 +3,7 @@ import { eventually } from '@tidegate/testing';
 import { Agent } from 'undici';
 import { warmUp } from './warm-up.ts';
 
-/** No call ends because the machine is busy. */
+/** Long enough that no call ends because the machine is busy. */
 const TIMEOUT_MS = 60_000;
 const reserve = async () => {};
 

@@ -8,14 +8,15 @@ import { WholeCall } from './whole-call.ts';
 
 const HOST = '127.0.0.1';
 /**
- * Several, because V8 relies on what holds for the only one it has seen, and would drop the
- * optimized code when the model's server comes.
+ * Several, because V8 would rely on whatever holds for a single one, and would drop the optimized
+ * code when the model's own server comes.
  */
 const SERVERS = 16;
 const BURSTS = 6;
 /**
- * As many reservations as a crowd makes in one turn of the event loop: a long message takes another
- * path than a short one. Few enough that the turn stays short for other requests.
+ * As many reservations as a crowd puts into one message, those of two turns of the event loop: a
+ * long message takes another path than a short one. Few enough that a turn stays short for other
+ * requests.
  */
 const AT_ONCE = 64;
 const CALL_TIMEOUT_MS = 1_000;
@@ -30,13 +31,14 @@ const HEAD = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-lengt
 const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
 
 /**
- * Runs many times the path that forwards a waiting request: reserves, then calls a stub server in
- * this process over a new connection. V8 has then optimized that path, here and in the limiter,
- * before a crowd of requests is forwarded: optimizing it meanwhile takes as much CPU again. Nothing
- * is admitted, counted or logged. Never rejects: without it, the crowd is forwarded more slowly.
+ * Runs the path that forwards a waiting request many times over: reserves, then calls a stub server
+ * in this process over a new connection. So V8 has optimized that path, here and in the limiter,
+ * before a crowd of requests is forwarded. Optimizing it at the same time would take as much CPU
+ * again. Nothing is admitted, counted or logged. Never rejects: if it fails, the crowd is only
+ * forwarded more slowly.
  *
  * @param reserve rehearses a reservation; never rejects
- * @param goOn false: no further burst of calls is begun
+ * @param goOn once it returns false, no further burst of calls is begun
  * @param timeoutMs for each call
  * @returns the number of calls that were answered
  */
@@ -58,7 +60,7 @@ export async function warmUp(
   return answered;
 }
 
-/** Resolves to the number of calls that a server of their own has answered. */
+/** Starts a stub server and calls it. Resolves to the number of calls that it answered. */
 async function callServer(
   call: (port: number) => Promise<boolean>,
   goOn: () => boolean,
@@ -66,7 +68,7 @@ async function callServer(
 ): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
-    // Somebody else on this machine may connect, and say nothing.
+    // Another process on this machine may connect and send nothing.
     socket.setTimeout(timeoutMs, () => socket.destroy());
     socket.once('data', () => socket.end(ANSWER));
   });
@@ -75,7 +77,7 @@ async function callServer(
   try {
     await once(server.listen(0, HOST), 'listening');
   } catch {
-    // A sandbox may forbid it.
+    // A sandbox may forbid listening.
     return 0;
   }
   const { port } = server.address() as AddressInfo;
@@ -89,8 +91,8 @@ async function callServer(
 }
 
 /**
- * Calls the model as for a real request: V8 drops optimized code when it meets objects of another
- * shape.
+ * Calls the stub just as a real request calls a model: V8 drops optimized code when it meets
+ * objects of another shape.
  */
 async function isAnswered(
   upstream: Dispatcher,

@@ -10,9 +10,9 @@ export interface PeerClientsOptions<C extends Client> {
 }
 
 /**
- * Clients of equal servers, for unary calls. A call goes to the server that this process prefers
- * and that did not fail. Host names are looked up with the first call, at most every 10 s later,
- * and after a failure.
+ * Clients of interchangeable servers, for unary calls. A call goes to the server that this process
+ * prefers among those that have not failed. Host names are looked up with the first call, at most
+ * every 10 s after that, and after a failure.
  */
 export class PeerClients<C extends Client> {
   readonly #options: PeerClientsOptions<C>;
@@ -24,8 +24,8 @@ export class PeerClients<C extends Client> {
   }
 
   /**
-   * Rejects with the last failure after trying this many servers, at most each of them once.
-   * Default: all of them.
+   * Rejects with the last failure after trying this many servers, each at most once. Default: all
+   * of them.
    */
   async call<T>(send: (client: C) => Promise<T>, tries = Number.POSITIVE_INFINITY): Promise<T> {
     const { peers } = this.#options;
@@ -57,7 +57,7 @@ export class PeerClients<C extends Client> {
     return client;
   }
 
-  /** Calls in progress end as they would have. */
+  /** Calls in progress still run to their end. */
   #closeOthers(peers: readonly Peer[]): void {
     if (this.#clients.size === 0) return;
     const kept = new Set(peers.map(({ address }) => address));

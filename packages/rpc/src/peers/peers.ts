@@ -1,6 +1,6 @@
 import { type Peer, type PeerTarget, parseTarget, peerAt, type ResolvePeers, resolveAll } from './target.ts';
 
-/** More addresses of one host are ignored. */
+/** Further addresses of one host are ignored. */
 const MAX_A_HOST = 256;
 /** A look-up that takes longer counts as failed for now. Its result is still used. */
 const LOOKUP_MS = 3_000;
@@ -20,20 +20,20 @@ export interface PeersOptions {
 
 interface KnownPeer {
   readonly peer: Peer;
-  /** Random. This process prefers the peer with the greatest one. */
+  /** Random. This process prefers the peer with the greatest weight. */
   readonly weight: number;
-  /** In a row. */
+  /** How many in a row. */
   failures: number;
   avoidUntilMs: number;
 }
 
 /**
- * The servers at the configured addresses, as far as DNS tells, and which of them this process
- * prefers. Each process has its own order, so that processes spread: when a peer comes, the share
- * that is due to it prefers it, and nobody else changes. A peer that failed is avoided for 10 s,
- * twice as long after each further failure, up to 5 minutes.
+ * The servers at the configured addresses, as far as DNS knows them, and which of them this process
+ * prefers. Each process has its own order, so that processes spread over the peers: when a peer is
+ * added, its fair share of processes comes to prefer it, and the others change nothing. A peer that
+ * failed is avoided for 10 s, twice as long after each further failure, up to 5 minutes.
  *
- * It looks up nothing by itself: `refresh` does.
+ * Nothing is looked up unless `refresh` is called.
  */
 export class Peers {
   readonly #options: PeersOptions;
@@ -44,7 +44,7 @@ export class Peers {
   readonly #found = new Map<string, readonly string[]>();
   readonly #lookups = new Map<string, Promise<void>>();
   #refreshedMs = Number.NEGATIVE_INFINITY;
-  /** Ends with the look-ups that began at `#refreshedMs`. */
+  /** Resolves with the end of the look-ups that began at `#refreshedMs`. */
   #refreshed: Promise<unknown> = Promise.resolve();
 
   constructor(options: PeersOptions) {
@@ -64,14 +64,14 @@ export class Peers {
   }
 
   /**
-   * Looks up all host names again, unless that was begun less than `maxAgeMs` ago. If so, and no
-   * address is known yet, waits for the end of that look-up. A host whose look-up fails keeps its
+   * Looks up all host names again, unless the last look-up began less than `maxAgeMs` ago. In that
+   * case, waits for it to end if no address is known yet. A host whose look-up fails keeps its
    * addresses. Never rejects.
    */
   async refresh(maxAgeMs = 0): Promise<void> {
     const nowMs = this.#options.nowMs();
     if (nowMs - this.#refreshedMs < maxAgeMs) {
-      // A slow DNS must not hold up those who can use known addresses.
+      // A slow DNS must not hold up callers that can use known addresses.
       if (this.#known.size === 0) await this.#refreshed;
       return;
     }
@@ -90,7 +90,7 @@ export class Peers {
     known.avoidUntilMs = this.#options.nowMs() + avoidMs;
   }
 
-  /** The peer has been of use for a while. */
+  /** The peer has worked for a while. */
   worked(peer: Peer): void {
     const known = this.#known.get(peer.address);
     if (!known) return;

@@ -3,16 +3,16 @@ import { isIP } from 'node:net';
 
 /** A server that can be called. */
 export interface Peer {
-  /** Where to connect: `host:port`, the host an IP address unless gRPC is to look it up. */
+  /** Where to connect: `host:port`. The host is an IP address unless gRPC is to look it up. */
   readonly address: string;
-  /** The host that its certificate must name, if that is not the address's own. */
+  /** The host that its certificate must name, if that is not the host in `address`. */
   readonly serverName: string | null;
 }
 
 /** Resolves to all IP addresses of a host name. Rejects when there is none. */
 export type ResolvePeers = (host: string) => Promise<readonly string[]>;
 
-/** Asks the system, and so also its hosts file and search domains. */
+/** Asks the system, which also uses its hosts file and search domains. */
 export const resolveAll: ResolvePeers = async (host) =>
   (await lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address);
 
@@ -21,7 +21,7 @@ export type PeerTarget = { readonly host: string; readonly port: string } | { re
 
 const HOST_AND_PORT = /^(?:dns:(?:\/\/\/)?)?([^\s:/[\]]+):(\d{1,5})$/;
 
-/** Forms that only gRPC knows, and IP addresses, are peers as they are. */
+/** IP addresses, and forms that only gRPC knows, become peers as they are. */
 export function parseTarget(address: string): PeerTarget {
   const [, host, port] = HOST_AND_PORT.exec(address) ?? [];
   if (host === undefined || port === undefined || isIP(host) !== 0)

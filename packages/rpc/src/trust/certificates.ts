@@ -14,19 +14,19 @@ interface Pems {
 
 const REFRESH_MS = 10_000;
 
-/** Certificates of both sides are checked. New files are used for new connections. */
+/** The certificates of both sides are checked. New files are used for new connections. */
 export const serverTls = (files: TlsFiles): ServerCredentials => {
   const provider = providerOf(files);
   return experimental.createCertificateProviderServerCredentials(provider, provider, true);
 };
 
-/** As `serverTls`. The server's certificate must name the host that is called. */
+/** Like `serverTls`. The server's certificate must name the host that is called. */
 export const clientTls = (files: TlsFiles): ChannelCredentials => {
   const provider = providerOf(files);
   return experimental.createCertificateProviderChannelCredentials(provider, provider);
 };
 
-/** Clients with the same files share their connections only if they share this. */
+/** Clients with the same files share their connections only if they share a provider. */
 const providers = new WeakMap<TlsFiles, CertificateFiles>();
 
 function providerOf(files: TlsFiles): CertificateFiles {
@@ -37,8 +37,8 @@ function providerOf(files: TlsFiles): CertificateFiles {
 
 /**
  * Watches the three files while a server or a connection needs them. gRPC has a provider of its
- * own, but that one drops what worked while a file is missing or is of another pair, as in the
- * middle of a replacement. This one keeps it until all three can be used together.
+ * own, but that one drops working certificates while a file is missing or belongs to another pair,
+ * as in the middle of a replacement. This one keeps them until all three can be used together.
  */
 class CertificateFiles implements experimental.CertificateProvider {
   readonly #files: TlsFiles;
@@ -58,7 +58,7 @@ class CertificateFiles implements experimental.CertificateProvider {
   addCaCertificateListener(listener: CaListener): void {
     this.#cas.add(listener);
     this.#watch();
-    // Not at once: gRPC begins to listen to what follows from it only after this call.
+    // Not at once: gRPC begins to listen for what this causes only after this call.
     process.nextTick(() => this.#cas.has(listener) && listener({ caCertificate: this.#pems.ca }));
   }
 

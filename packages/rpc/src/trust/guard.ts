@@ -33,7 +33,7 @@ export const sendToken =
 
 /**
  * Lets a call through if the token that came with it belongs to a service that may make the call.
- * The decision falls when the call begins, before a message of it is read.
+ * It decides when the call begins, before any of its messages is read.
  */
 export function guardCalls(
   tokens: readonly ServiceToken[],

@@ -5,10 +5,10 @@ export interface WarningLog {
 }
 
 const EVERY_MS = 60_000;
-/** Pairs of peer and cause to remember. While there are more, new ones are not logged. */
+/** Pairs of peer and cause to remember. While there are that many, new ones are not logged. */
 const MAX_REMEMBERED = 1_000;
 
-/** Logs refused calls, each peer and cause once a minute at most. */
+/** Logs refused calls, for each peer and cause at most once a minute. */
 export function logRefusals(
   log: WarningLog,
   nowMs: () => number = () => performance.now(),
@@ -16,7 +16,7 @@ export function logRefusals(
   const loggedMs = new Map<string, number>();
   return ({ details }, peer) => {
     const now = nowMs();
-    // Without the port, which each connection has another of.
+    // Without the port, which differs from connection to connection.
     const address = peer.replace(/:\d+$/, '');
     const cause = `${address} ${details}`;
     for (const [oldest, atMs] of loggedMs) {

@@ -9,7 +9,7 @@ type Rules<D> = { readonly [M in MethodsOf<D>]: readonly CallerName[] };
 
 const CONTROL_PLANE = ['console', 'ctl'] as const;
 
-/* Who may make which call. Each service may make those that it needs. */
+/* Who may make which call. Each service may make only those that it needs. */
 
 const LIMITER: Rules<LimiterDefinition> = {
   Session: ['gateway'],
@@ -22,7 +22,7 @@ const LIMITER: Rules<LimiterDefinition> = {
 };
 
 const RUNNER: Rules<RunnerDefinition> = {
-  // The catalog has the keys of all organizations' upstreams.
+  // The catalog contains the keys of all organizations' upstreams.
   Watch: ['gateway'],
   Wake: ['gateway'],
   Start: CONTROL_PLANE,
