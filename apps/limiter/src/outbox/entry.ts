@@ -38,7 +38,7 @@ const FIELDS: { readonly [F in keyof Entry]: Word<Entry[F]> } = {
   firstChunkMs: orNone(NUMBER),
 };
 const NAMES = Object.keys(FIELDS) as (keyof Entry)[];
-/** Entries from limiters that did not yet time the first chunk lack that word. */
+/** Entries from limiters that did not yet know the time of the first chunk lack that word. */
 const FEWEST_WORDS = NAMES.indexOf('firstChunkMs');
 
 /** Parses an entry as settle.lua writes it. Null if it is malformed. */

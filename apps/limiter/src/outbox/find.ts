@@ -8,7 +8,7 @@ const MAX_PAGES = 50;
 
 /**
  * Finds a request that metering has not written yet: in progress, or in the outbox. Looks in this
- * order because a request moves in it.
+ * order because a request moves that way.
  */
 export async function findRequest(
   scriptDeps: ScriptDeps,

@@ -18,7 +18,7 @@ import { hasMoved, type Shards } from './shards.ts';
  */
 const MAX_PIPELINE = 32;
 
-/** What one server will be sent. */
+/** What will be sent to one server. */
 interface Pipeline {
   readonly commands: WaitingCommand[];
   /** At least as many as commands: a shared run is for several calls. */
