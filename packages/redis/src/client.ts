@@ -1,7 +1,7 @@
 import { Cluster, type ClusterNode, Redis, type RedisOptions } from 'ioredis';
 import { type Address, parseRedisUrl, type RedisTarget } from './url.ts';
 
-/** One Redis, or all of a cluster. */
+/** One Redis, or a whole cluster. */
 export type RedisClient = Redis | Cluster;
 
 /**
