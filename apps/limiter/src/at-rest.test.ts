@@ -71,7 +71,7 @@ it('an idle limiter sends Redis a few commands an interval, however many request
   await eventually(async () => (await reaperRuns()) >= INTERVALS, { intervalMs: 10 * INTERVAL_MS });
 
   const done = await reaperRuns();
-  // A busy machine delays the reaper more than them.
+  // A busy machine delays the reaper more than these rounds, so they are counted separately.
   const rounds = await statistic(client, 'commandstats', /cmdstat_sscan:calls=(\d+)/g);
   const commands = await statistic(client, 'commandstats', /cmdstat_\S+:calls=(\d+)/g);
   const reads = await statistic(client, 'stats', /total_reads_processed:(\d+)/g);

@@ -26,7 +26,7 @@ export interface ChoresOptions {
 }
 
 export interface Chores {
-  /** Whether this limiter does the chore for all of them. */
+  /** Whether this limiter does the chore for all limiters. */
   holds(chore: 'reaper' | 'recovery'): boolean;
   /** See `LimiterReadings`. */
   recovering(): number | null;

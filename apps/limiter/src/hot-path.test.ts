@@ -108,7 +108,7 @@ describe('the hot path', () => {
       costs.push({ commands, messages, roundTrips: (await roundTrips()) - before });
     }
     expect(costs.map(({ messages }) => messages)).toEqual(Array(LONE_REQUESTS).fill(2));
-    // The least is a request's own. Heartbeats and chores add to the others.
+    // The least is what a request itself costs. Heartbeats and chores add to the others.
     const least = (of: (cost: (typeof costs)[number]) => number) => Math.min(...costs.map(of));
     expect(least(({ commands }) => commands)).toBeLessThanOrEqual(COMMANDS_A_LONE_REQUEST);
     // One for each call, and one for the metrics.

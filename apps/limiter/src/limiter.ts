@@ -58,7 +58,7 @@ export interface Limiter {
 
 /**
  * Starts one limiter. It serves at once, but calls fail until Redis is available. Rejects if the
- * port is taken, and leaves nothing running then.
+ * port is taken, and then leaves nothing running.
  */
 export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const { host, port, trust, db, logger } = options;

@@ -37,7 +37,7 @@ export interface LiveStateOptions {
   readonly logger: Logger;
 }
 
-/** Connects to nothing. */
+/** Connects to nothing yet. */
 export function createLiveState(options: LiveStateOptions): LiveStateParts {
   const { db, metrics, failures, logger } = options;
   const link = createRedisLink(options.redisUrl, logger);

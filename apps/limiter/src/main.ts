@@ -10,7 +10,7 @@ const MAX_DB_CONNECTIONS = 8;
 /** No caller waits longer for a read. */
 const STATEMENT_TIMEOUT_MS = 4_000;
 
-/** A stack of a store that does not answer tells nothing. */
+/** When a store does not answer, a stack says nothing useful. */
 const OF_STORES: ReadonlySet<LimiterErrorReason> = new Set(['redis', 'postgres']);
 
 const explain = (error: unknown) =>

@@ -9,7 +9,7 @@ import {
 } from '@tidegate/runtime';
 
 export const CHORES = ['reaper', 'sweep', 'recovery'] as const;
-/** What one limiter does for all of them. */
+/** What one limiter does for all limiters. */
 export type ChoreName = (typeof CHORES)[number];
 
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2];

@@ -4,7 +4,7 @@ import type { RedisLink } from './redis/link.ts';
 import type { ScriptDeps } from './script-deps.ts';
 import type { LimiterReadings, QuotaUse } from './state-metrics.ts';
 
-/** How often at most the quotas are read. That reads every organization's month. */
+/** The quotas are read at most this often, because that reads every organization's month. */
 const QUOTAS_EVERY_MS = 60_000;
 const TOP_QUOTAS = 10;
 

@@ -15,7 +15,7 @@ export interface Script {
 
 const INCLUDE = /^--!include (\w+)$/gm;
 
-/** Scripts are not copied to `dist`: the build reads them in `src`, too. */
+/** Scripts are not copied to `dist`: the built limiter, too, reads them from `src`. */
 const read = (path: string): string => readFileSync(new URL(`../src/${path}.lua`, import.meta.url), 'utf8');
 
 /** Replaces each line `--!include name` with `lua/name.lua`. */

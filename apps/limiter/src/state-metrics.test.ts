@@ -86,7 +86,7 @@ describe('the metrics of a limiter', () => {
   });
 
   it('say so when Redis is away, and show nothing old', async () => {
-    // The locks last, so that nothing but Redis ends what they show.
+    // The locks last long, so that only the loss of Redis ends what the metrics show.
     await rig.limiter({ metrics, timing: { ...fast, recoverEveryMs: 2_000, sweepEveryMs: 2_000 } });
     expect(await sample('tidegate_limiter_leases')).toBe(0);
     for (const name of ['recovering_organizations', 'outbox_oldest_seconds'])

@@ -151,7 +151,7 @@ async function kill(worker: ChildProcess, signal: NodeJS.Signals): Promise<numbe
   return worker.exitCode;
 }
 
-/** As the limiter queues it. What is no settlement stays as it is. */
+/** A settlement as the limiter queues it. Anything else stays as it is. */
 const queuedOf = (item: unknown) =>
   typeof item === 'object' && item !== null ? toQueued(item as Settlement) : item;
 const publish = (items: readonly unknown[], to = queue) =>

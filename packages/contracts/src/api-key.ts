@@ -16,7 +16,7 @@ const CHECKSUM_LENGTH = 6;
 const SHOWN_LENGTH = PREFIX.length + 6;
 const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + ORG_TAG_LENGTH + CHECKSUM_LENGTH}}$`);
 
-/** The `Authorization` header by which callers present a key. */
+/** The `Authorization` header with which callers present a key. */
 export const BEARER = /^bearer +(\S+)$/i;
 
 export interface NewApiKey {

@@ -8,12 +8,12 @@ import { z } from 'zod';
 export const MAX_REPLICAS = 64;
 export const MAX_START_TIMEOUT_S = 86_400;
 
-/** Of a command that was given none. */
+/** For a command that was given no health path. */
 export const DEFAULT_HEALTH_PATH = '/health';
 
 const healthPath = z.string().startsWith('/').max(1_024);
 const startTimeoutS = z.number().int().min(1).max(MAX_START_TIMEOUT_S).default(600);
-/** A name that Kubernetes takes for most things. */
+/** A name that Kubernetes accepts for most kinds of objects. */
 const kubernetesName = z
   .string()
   .max(253)
@@ -27,8 +27,8 @@ export const driverSettings = {
     /** Runs in /bin/sh. `$PORT` and `${PORT}` are replaced by the port to listen on. */
     command: z.string().min(1).max(16_384),
     /**
-     * Answers 2xx once the model is ready. Absent: `DEFAULT_HEALTH_PATH`. One that is given tells
-     * enough: the server needs no list of models.
+     * Answers 2xx once the model is ready. Absent: `DEFAULT_HEALTH_PATH`. If a path is given, its
+     * answer is enough: the server needs no list of models.
      */
     healthPath: healthPath.optional(),
     startTimeoutS,
@@ -40,8 +40,8 @@ export const driverSettings = {
       .min(1)
       .max(MAX_REPLICAS),
     /**
-     * Probed before `{url}/models`. Silence, 401, 403, 404 and 500 and above speak against the
-     * server. The list may then be missing, and names are not looked for in it.
+     * Probed before `{url}/models`. No answer, 401, 403, 404, and 500 and above count against the
+     * server. If a path is given, the list may be missing, and names are not looked for in it.
      */
     healthPath: healthPath.optional(),
   }),
@@ -53,7 +53,7 @@ export const driverSettings = {
     service: kubernetesName,
     /** A port of its endpoints, by name or number. Absent: their only one. */
     port: z.string().max(63).optional(),
-    /** What its count is set to when it is 0 and the model starts. */
+    /** What the workload's replica count is set to if it is 0 when the model starts. */
     replicas: z.number().int().min(1).max(MAX_REPLICAS).default(1),
     /** As for `external`. */
     healthPath: healthPath.optional(),
@@ -64,12 +64,12 @@ export const driverSettings = {
 type Schemas = typeof driverSettings;
 type DriverName = keyof Schemas;
 
-/** What a row takes. */
+/** What may be written to a row. */
 export type StoredDriver = {
   [D in DriverName]: { readonly driver: D; readonly settings: Readonly<z.input<Schemas[D]>> };
 }[DriverName];
 
-/** What a row says, with defaults filled in. */
+/** What is read from a row, with defaults filled in. */
 export type ProcessSettings = z.output<Schemas['process']>;
 export type ExternalSettings = z.output<Schemas['external']>;
 export type KubernetesSettings = z.output<Schemas['kubernetes']>;

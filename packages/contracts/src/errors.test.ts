@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ERRORS, errorBody, isRefusal, newRefusal } from './errors.ts';
 
 describe('error catalogue', () => {
-  // A code without a requirement of its own fails the check of conformance.
+  // A code without a requirement of its own fails the conformance check.
   const requirements = Object.keys(ERRORS).map((code) => `[errors.${code}]`);
   it(`has the status and type of every code of the API ${requirements.join(' ')}`, () => {
     const table = Object.entries(ERRORS).map(([code, { status, type }]) => `${status} ${code} ${type}`);

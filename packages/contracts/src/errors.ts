@@ -25,7 +25,9 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** How counted requests end that are neither answered nor refused with a code of the catalogue. */
+/**
+ * How counted requests end that are neither answered nor refused with a code from the catalogue.
+ */
 export const OTHER_ENDS = [
   'client_closed',
   'stream_limit',
@@ -36,7 +38,7 @@ export const OTHER_ENDS = [
 ] as const;
 export type OtherEnd = (typeof OTHER_ENDS)[number];
 
-/** The form of all codes, with those of later versions. */
+/** The form of all codes, including those of later versions. */
 export const ERROR_CODE_FORM = /^[a-z0-9_]{1,64}$/;
 
 /** The limit that refused. Operators see it in logs and metrics; callers see only the code. */
@@ -99,7 +101,7 @@ export const newRefusal = (fields: RefusalFields): Refusal => ({ kind: 'refused'
 export const isRefusal = (value: unknown): value is Refusal =>
   typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'refused';
 
-/** What a check without a result returns in place of a refusal. */
+/** What a check without a result returns if it does not refuse. */
 export const PASSED = 'passed' as const;
 export type Passed = typeof PASSED;
 

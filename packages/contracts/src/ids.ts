@@ -29,15 +29,15 @@ export const ORG_TAG_LENGTH = 12;
 
 export const newOrgId = (): string => `org_${randomBase62(ORG_TAG_LENGTH)}`;
 /**
- * Stands for an organization and an admission that never exist. A gateway names them in calls to
- * the limiter that it makes only to have V8 optimize what they run, so nobody counts these calls.
+ * Stands for an organization and an admission that never exist. A gateway names them in calls that
+ * it makes to the limiter only so that V8 optimizes the code they run. These calls are not counted.
  */
 export const REHEARSAL = 'rehearsal';
 export const newPlanId = (): string => `plan_${randomBase62(12)}`;
 export const newKeyId = (): string => `key_${randomBase62(16)}`;
 /** Stands for all keys that pages of the console make for themselves. */
 export const PAGE_KEYS = 'key_page';
-/** Such a key is known by its id, also when it is deleted: its requests stay. */
+/** A page key can be told by its id even after it is deleted, because its requests stay. */
 export const newPageKeyId = (): string => `${PAGE_KEYS}_${randomBase62(16)}`;
 export const isPageKey = (keyId: string): boolean => keyId.startsWith(`${PAGE_KEYS}_`);
 export const newModelId = (): string => `mdl_${randomBase62(16)}`;

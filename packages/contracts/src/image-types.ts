@@ -1,8 +1,8 @@
 /*
- * Apart from the other contracts, and without imports: the console's pages need it in the browser,
- * where the rest would bring Node's modules with it.
+ * Kept apart from the other contracts, and without imports: the console's pages need it in the
+ * browser, and the rest would bring in Node's modules.
  */
 
-/** What an image may be, by docs/conformance.md, "Image rules". */
+/** The types that an image may have, by docs/conformance.md, "Image rules". */
 export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'] as const;
 export type ImageType = (typeof IMAGE_TYPES)[number];

@@ -1,8 +1,8 @@
 import { orgTagOf } from './ids.ts';
 
 /*
- * The names of the keys in Redis that `ctl doctor` reads besides the limiter, by the installation's
- * prefix.
+ * The names of the Redis keys that `ctl doctor` reads as well as the limiter. Each begins with the
+ * installation's prefix.
  */
 
 export const orgKeyPrefix = (prefix: string, orgId: string): string => `${prefix}{${orgTagOf(orgId)}}:`;

@@ -5,7 +5,7 @@ import { open, parseSecretKey, seal, underKey } from './sealed.ts';
 
 const KEY = randomBytes(32);
 
-/** The form of values before sealed values named their key: version 1. */
+/** Version 1 of the form, from before sealed values named their key. */
 function sealedWithoutKeyId(key: Uint8Array, text: string): Buffer {
   const nonce = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: 16 });

@@ -21,7 +21,7 @@ export function parseSecretKey(setting: string): Buffer | null {
   return key.length === SECRET_KEY_BYTES && canonical === setting.replace(/=+$/, '') ? key : null;
 }
 
-/** Tells keys apart, and says nothing of the key. */
+/** Tells keys apart, and reveals nothing about the key. */
 const keyId = (secretKey: Uint8Array): Buffer =>
   createHash('sha256').update('tidegate key id').update(secretKey).digest().subarray(0, KEY_ID_BYTES);
 
@@ -38,7 +38,7 @@ export function seal(secretKey: Uint8Array, plaintext: string): Buffer {
   return Buffer.concat([head, nonce, cipher.getAuthTag(), sealed]);
 }
 
-/** Whether a value names this key as the one that it was sealed under. Version 1 named none. */
+/** True if a value names this key as the one that it was sealed under. Version 1 named none. */
 export function underKey(secretKey: Uint8Array, sealed: Uint8Array): boolean {
   return sealed[0] === VERSION && keyId(secretKey).equals(sealed.subarray(1, 1 + KEY_ID_BYTES));
 }

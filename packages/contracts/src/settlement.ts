@@ -11,8 +11,8 @@ export interface Settlement {
   readonly keyId: string;
   readonly modelId: string;
   /**
-   * In Unix milliseconds by Redis' clock. The request's day and month derive from it. It may have
-   * been admitted earlier, while its model woke.
+   * In Unix milliseconds by Redis' clock. The request's day and month derive from it. The admission
+   * may be earlier, if the model had to wake first.
    */
   readonly reservedAtMs: number;
   /** Whether a complete answer was delivered. Otherwise the request counts as an error. */
@@ -38,14 +38,14 @@ export type SettlementRef = Pick<Settlement, 'orgId' | 'outboxId'>;
 export const SETTLEMENT_QUEUE = 'settlements';
 
 /**
- * A settlement as jobs have it. Their name for the time of the reservation is not quite right, but
+ * A settlement as jobs hold it. Their name for the time of the reservation is not quite right, but
  * jobs are stored, and during an upgrade services of two releases read them.
  */
 export interface QueuedSettlement extends Omit<Settlement, 'reservedAtMs'> {
   readonly admittedAtMs: number;
 }
 
-// Fields one by one: on Node 20, an object that begins with the rest of another is slow.
+// Fields one by one: on Node 20, an object that begins with the copy of another is slow.
 export const toQueued = (settlement: Settlement): QueuedSettlement => ({
   reservationId: settlement.reservationId,
   outboxId: settlement.outboxId,
@@ -86,7 +86,7 @@ export const fromQueued = (queued: QueuedSettlement): Settlement => ({
 export interface SettlementBatch {
   /** 1 to 1,000. */
   readonly settlements: readonly QueuedSettlement[];
-  /** The `traceparent` of those whose trace is sampled, by reservation. */
+  /** The `traceparent` of each settlement whose trace is sampled, by reservation id. */
   readonly traces?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -96,7 +96,7 @@ export interface SettlementBatch {
  */
 export const settlementQueuePrefix = (redisPrefix: string): string => `{${redisPrefix}queue}`;
 
-/** Most settlements in one job. */
+/** The most settlements in one job. */
 export const SETTLEMENT_BATCH_MAX = 1_000;
 
 /**
@@ -109,8 +109,8 @@ export const SETTLEMENT_BACKOFF = 'settlement';
 /**
  * Every job is retried for about an hour and then joins the failed set, where `ctl queue` finds it.
  * It stays there as a dead letter, until there are many newer ones: the outbox has its settlements
- * anyway. Meanwhile no other job can have its id. A job keeps the reason of its last failure and
- * not the stack of each, which took 80 KB of Redis after all attempts.
+ * anyway. Meanwhile no other job can have its id. A job keeps only the reason for its last failure.
+ * The stacks of all failures took 80 KB of Redis per job.
  */
 export const SETTLEMENT_JOB_OPTIONS = {
   attempts: 66,

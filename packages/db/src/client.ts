@@ -46,8 +46,8 @@ export function createDb(url: string, options: DbOptions = {}): Db {
 }
 
 /**
- * Ends a connection whose answer is missing. It may still be inside a transaction, so nobody else
- * may get it.
+ * Ends a connection that still owes an answer. It may be inside a transaction, so no one else may
+ * get it.
  */
 function endUnlessReady(client: pg.PoolClient & { readonly readyForQuery?: boolean }): void {
   if (!client.readyForQuery) (client as unknown as pg.Client).end().catch(() => {});

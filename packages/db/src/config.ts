@@ -2,7 +2,7 @@ import { databaseUrl, loadConfig, secret, type Variables } from '@tidegate/runti
 import { z } from 'zod';
 import { DATABASE_SERVICES, type DatabaseService } from './logins.ts';
 
-/** Letters that mean nothing in a URL, because the password becomes part of one. */
+/** Characters with no special meaning in a URL, because the password becomes part of one. */
 const PASSWORD = /^[\w.~-]{16,128}$/;
 
 const passwords = z.string().transform((text, context) => {

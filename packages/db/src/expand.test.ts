@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { MIGRATIONS } from './migrate.ts';
 
-/** Up to this one there was no release whose services could run beside them. */
+/** Up to this migration there was no release whose services could run beside the new schema. */
 const BEFORE_THE_RULE = '20261122000008_grants';
 
 /**
- * Migrations that take something away, with the reason why the previous release does not miss it.
+ * Migrations that take something away, each with the reason why the previous release can do
+ * without.
  */
 const ALLOWED: Readonly<Record<string, string>> = {
   '20261130000041_days_with_own_names':

@@ -59,8 +59,8 @@ const MESSAGES: readonly [words: RegExp, sentence: string][] = [
 ];
 
 /**
- * Says in a sentence or two why Postgres could not be used, and what to do if that is known. It
- * shows no password and nothing of a statement or its values. Null: the error is about something
+ * Explains in a sentence or two why Postgres could not be used, and what to do if that is known. It
+ * shows no password and no part of a statement or its values. Null: the error is about something
  * else.
  */
 export function explainPostgres(error: unknown): string | null {
@@ -74,8 +74,8 @@ export function explainPostgres(error: unknown): string | null {
 }
 
 /**
- * Whether Postgres refused the connection for now. Then nothing was done, and it is safe to try
- * again.
+ * True if Postgres refused the connection only for now. Then nothing was done, and it is safe to
+ * try again.
  */
 export function isRefusedForNow(error: unknown): boolean {
   const { originalCode, originalMessage = '' } = isNativeError(error) ? reportedBy(error) : {};
@@ -86,7 +86,7 @@ export function isRefusedForNow(error: unknown): boolean {
   );
 }
 
-/** The SQLSTATE of what Postgres refused. */
+/** The SQLSTATE of an error that Postgres reported. */
 export const sqlStateOf = (error: unknown): string | undefined =>
   isNativeError(error) ? reportedBy(error).originalCode : undefined;
 
@@ -120,7 +120,7 @@ function sentenceOf({
 }: Reported): string | null {
   if (kind === 'DatabaseNotReachable') {
     if (host === undefined) return `Postgres cannot be reached (${reason}).`;
-    // A path is a socket's. Only a name that DNS does not have is without a port otherwise.
+    // A path names a socket. Otherwise only a name unknown to DNS comes without a port.
     if (port === undefined && !host.startsWith('/')) return `The host of Postgres, ${host}, has no address.`;
     return `Postgres does not answer at ${port === undefined ? host : `${host}:${port}`}.`;
   }

@@ -8,15 +8,15 @@ type Grants = Readonly<Record<string, readonly string[]>>;
 
 const ALL = ['DELETE', 'INSERT', 'SELECT', 'UPDATE'];
 
-/** Of those who publish and change models. Name, kind and mode of a model never change. */
+/** For services that publish and change models. A model's name, kind and mode never change. */
 const MANAGED_MODEL = [
   ...['INSERT', 'SELECT', 'UPDATE(context_tokens)', 'UPDATE(deleted_at)', 'UPDATE(settings)'],
   ...['UPDATE(sleep_after_s)', 'UPDATE(upstream_key)', 'UPDATE(upstream_model)', 'UPDATE(version)'],
 ];
 
-/** Of an operator, whose machines they run on. */
+/** For an operator, whose machines the models run on. */
 const PLACED_MODEL = [...MANAGED_MODEL, 'UPDATE(cost)', 'UPDATE(pinned)', 'UPDATE(pool)'].sort();
-/** Whether the database has the migrations of a release. */
+/** Enough to see whether the database has the migrations of a release. */
 const MIGRATION_RECORDS = ['SELECT(finished_at)', 'SELECT(migration_name)', 'SELECT(rolled_back_at)'];
 
 /** What each service may do. A table that is not listed is closed to it. */

@@ -13,8 +13,8 @@ const SCRAM_ITERATIONS = 4_096;
 const loginOf = (service: DatabaseService): string => `tidegate_${service}_login`;
 
 /**
- * Makes a login for each service given, or changes the password of the one that is there. The
- * login has the rights of the service's role. The database must be migrated.
+ * Makes a login for each service given, or changes the password of an existing one. The login has
+ * the rights of the service's role. The database must be migrated.
  *
  * @param url of a user that may create roles
  * @throws ConnectError
@@ -47,7 +47,7 @@ async function makeLogin(client: pg.Client, service: DatabaseService, password: 
   await client.query(rows[0]?.sql ?? '');
 }
 
-/** The URL with which a service logs in where `url` leads. */
+/** The URL with which a service logs in to the database of `url`. */
 export function loginUrl(url: string, service: DatabaseService, password: string): string {
   const login = new URL(url);
   login.username = loginOf(service);
@@ -56,8 +56,8 @@ export function loginUrl(url: string, service: DatabaseService, password: string
 }
 
 /**
- * What Postgres stores of a password (RFC 5802). It is made here, so that no statement, and no log
- * of statements, has the password itself.
+ * What Postgres stores in place of a password (RFC 5802). It is made here, so that no statement,
+ * and no log of statements, contains the password itself.
  */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16);

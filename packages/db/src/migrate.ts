@@ -20,11 +20,11 @@ const OTHERS_TIMEOUT_MS = 60_000;
 const TABLE_TIMEOUT_MS = 2_000;
 const TRY_AGAIN_MS = 3_000;
 const PATIENCE_MS = 10 * 60_000;
-/** Postgres' code for a lock that was not had in time. */
+/** Postgres' code for a lock that could not be had in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** This release's, in Prisma's layout. */
+/** This release's migrations, in Prisma's layout. */
 export const MIGRATIONS = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
 
 const RECORDS = `
@@ -58,7 +58,7 @@ export class MigrationError extends Error {
 /**
  * Applies the migrations that the database does not have yet, in order, each in its own
  * transaction. Records them as Prisma does, so that `prisma migrate deploy` can take over at any
- * time. Concurrent callers wait for each other. A table that is in use is waited for, for some
+ * time. Concurrent callers wait for each other. If a table is in use, waits for it for some
  * minutes.
  *
  * @param directory migrations in Prisma's layout; default: this package's

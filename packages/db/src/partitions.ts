@@ -47,8 +47,8 @@ export async function listRequestPartitions(db: Db): Promise<string[]> {
 }
 
 /*
- * Metering owns no table. These functions run as the owner, and a migration says what they do. Each
- * returns false if there was nothing to do.
+ * Metering owns no table. The SQL functions called here run as the owner, and a migration defines
+ * them. Each returns false if there was nothing to do.
  */
 
 async function create(db: Db, day: string): Promise<boolean> {

@@ -11,7 +11,7 @@ const NEXT = '29991231000000_next';
 
 let server: TestPostgres;
 let db: Db;
-/** The migrations of the next release. */
+/** The directory of the next release's migrations. */
 let directory: string;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ describe('a database', () => {
     const watched = (options: { directory?: string } = {}) =>
       new SchemaVersion({ db, nowMs: () => nowMs, onBehind: (problem) => told.push(problem), ...options });
     const [current, next] = [watched(), watched({ directory })];
-    // An answer that takes long is for the next who asks.
+    // A late answer serves the next caller.
     expect(await eventually(() => current.problem())).toMatch(
       /^the database lacks \d+ migrations of this release: run migrate/,
     );

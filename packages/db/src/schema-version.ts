@@ -4,26 +4,29 @@ import type { Db } from './client.ts';
 import { sqlStateOf } from './explain.ts';
 import { MIGRATIONS } from './migrate.ts';
 
-/** How often to look again: rarely once the database was new enough, since it stays so. */
+/** How often to look again: rarely once the database is new enough, since it stays so. */
 const RECHECK_EVERY_MS = { current: 60_000, behind: 2_000 };
-/** How long an answer may take. A later one is for the next who asks. */
+/** How long a caller waits for an answer. A later one serves the next caller. */
 const PATIENCE_MS = 500;
-/** No table of migrations, or one from before services could read it. */
+/** There is no table of migrations, or it dates from before services could read it. */
 const OLDER = new Set(['42P01', '42501']);
 
 export interface SchemaVersionOptions {
   readonly db: Pick<Db, '$queryRaw'>;
   /** Monotonic clock. */
   readonly nowMs: () => number;
-  /** Called each time the database turns out to lack something. Says what and what to run. */
+  /**
+   * Called each time the database turns out to lack something. `problem` says what, and what to
+   * run.
+   */
   readonly onBehind?: (problem: string) => void;
   /** Migrations in Prisma's layout; default: this package's. */
   readonly directory?: string;
 }
 
 /**
- * Whether the database has all migrations of this release. It may have more: a release works with
- * the schema of the next one.
+ * Tells whether the database has all migrations of this release. It may have more: a release works
+ * with the schema of the next one.
  */
 export class SchemaVersion {
   readonly #options: SchemaVersionOptions;
@@ -42,7 +45,7 @@ export class SchemaVersion {
 
   /**
    * Resolves to what is wrong and what to run, or to null. While Postgres cannot be asked, the last
-   * answer stands, and at first null. Asks at most every 2 s. Never rejects.
+   * answer stands; at first that is null. Asks at most every 2 s. Never rejects.
    */
   async problem(): Promise<string | null> {
     if (this.#options.nowMs() >= this.#lookAtMs) this.#looking ??= this.#look();
@@ -86,7 +89,7 @@ export class SchemaVersion {
   }
 }
 
-/** Looks now, whenever it is asked, and says in the log what the database lacks. */
+/** Looks now and whenever it is asked, and logs what the database lacks. */
 export function watchSchema(
   db: Db,
   logger: { error(fields: object, message: string): void },

@@ -31,7 +31,7 @@ interface Schema {
 }
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Only in the database, because Prisma's language cannot express it. */
+/** These are only in the database, because Prisma's language cannot express them. */
 const PARTIAL_INDEXES = [
   'model: unique (org_id, name) where deleted_at IS NULL',
   'request: index (org_id, admitted_at, error_code, key_id, model_id) where NOT answered',

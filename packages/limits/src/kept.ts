@@ -1,4 +1,4 @@
-/** For how many UTC days metering keeps what it has counted. Usage by the day stays. */
+/** How many UTC days metering keeps what it has counted. Usage by the day stays. */
 export const KEPT_DAYS = {
   /** Request rows. Within this time a duplicate is recognized. */
   requests: 35,

@@ -5,7 +5,7 @@ export interface PlanLimit {
   readonly label: string;
   /** The title of its column in `ctl plan list`. */
   readonly column: string;
-  /** Of `ctl plan set`. */
+  /** The flag of `ctl plan set`. */
   readonly flag: string;
   readonly help: string;
   readonly min: number;

@@ -10,7 +10,7 @@ export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(
 /** The latest answer of `dayOf`. Formatting a date is slow. */
 let latest = { dayNumber: Number.NaN, day: '' };
 
-/** The UTC day of an instant, `YYYY-MM-DD`. Fast if the call before had the same day. */
+/** The UTC day of an instant, `YYYY-MM-DD`. Fast if the previous call was for the same day. */
 export function dayOf(ms: number): string {
   const dayNumber = Math.floor(ms / DAY_MS);
   if (dayNumber !== latest.dayNumber) latest = { dayNumber, day: new Date(ms).toISOString().slice(0, 10) };

@@ -12,7 +12,7 @@ export const inWindow = (
   windowMs: number = WINDOW_MS,
 ): readonly number[] => admittedMs.filter((at) => at > nowMs - windowMs && at <= nowMs);
 
-/** Whether the whole history leaves room for one more admission at `nowMs`. */
+/** True if the whole history leaves room for one more admission at `nowMs`. */
 export const mayAdmit = (
   admittedMs: readonly number[],
   limit: number,

@@ -1,13 +1,13 @@
 import { Cluster } from 'ioredis';
 import { createRedisClient, type RedisClient } from './client.ts';
 
-/** Redis did not answer. The message says why and shows nothing of the URL but addresses. */
+/** Redis did not answer. The message says why and shows no part of the URL but addresses. */
 export class RedisCheckError extends Error {
   override readonly name = 'RedisCheckError';
 }
 
 export interface RedisPersistence {
-  /** Whether every server keeps an append-only file. Null: a server does not tell. */
+  /** Whether every server keeps an append-only file. Null: a server does not say. */
   readonly appendOnly: boolean | null;
 }
 
@@ -35,7 +35,7 @@ export async function checkRedis(url: string, timeoutMs: number): Promise<RedisP
     return await Promise.race([late, askPersistence(client)]);
   } catch (error) {
     if (error instanceof RedisCheckError) throw error;
-    // The connection's own error tells more than the command that found it closed.
+    // The connection's own error says more than that of the command that found it closed.
     throw new RedisCheckError(plainly((lastError ?? (error as Error)).message), { cause: error });
   } finally {
     clearTimeout(timer);
@@ -51,7 +51,7 @@ async function askPersistence(client: RedisClient): Promise<RedisPersistence> {
   return { appendOnly: told.every((text) => /^aof_enabled:1\r?$/m.test(text)) };
 }
 
-/** With several addresses, the client does not tell how each of them failed. */
+/** With several addresses, the client does not say how each of them failed. */
 const plainly = (message: string): string =>
   /Connection is closed|sentinels are unreachable/.test(message) ? 'none answers' : message;
 

@@ -8,7 +8,7 @@ afterEach(() => void server?.close());
 
 const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
 
-/** A Redis that reports `times` times that it needs another 9 s to load. */
+/** A Redis that says `times` times that it needs another 9 s to load. */
 async function startLoading(times: number): Promise<{ url: string; asked: () => number }> {
   let asked = 0;
   const answer = (command: string): string => {

@@ -1,7 +1,7 @@
 import { Cluster, type ClusterNode, Redis, type RedisOptions } from 'ioredis';
 import { type Address, parseRedisUrl, type RedisTarget } from './url.ts';
 
-/** One Redis, or all of a cluster. */
+/** One Redis, or a whole cluster. */
 export type RedisClient = Redis | Cluster;
 
 /**
@@ -21,7 +21,8 @@ export type ClientOptions = Pick<
 >;
 
 /**
- * How often to ask which node serves which slots. A node that redirects a command causes this, too.
+ * How often to ask which node serves which slots. A node that redirects a command triggers this,
+ * too.
  */
 const MAP_REFRESH_MS = 5_000;
 /** How long after the loss of a node to ask again. */
@@ -29,7 +30,9 @@ const LOST_REFRESH_MS = 200;
 const RETRY_MS = 100;
 /** After this time, which includes the DNS look-up, another node is asked for the slots. */
 const MAP_ANSWER_TIMEOUT_MS = 2_000;
-/** How often to ask a Redis that loads its data. Its own estimate may be many times too long. */
+/**
+ * How often to ask a Redis that is loading its data. Its own estimate may be many times too long.
+ */
 const LOADING_RETRY_MS = 200;
 /** After this time without an answer, the next Sentinel is asked. */
 const SENTINEL_ANSWER_TIMEOUT_MS = 1_000;
@@ -120,8 +123,8 @@ function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, option
 
 /**
  * Connects to every node before it is needed. Replicas too, so that one that takes over can be used
- * at once. This waits until the client is ready: its first question fails on a node that is still
- * connecting, if commands do not queue.
+ * at once. This waits until the client is ready: if commands do not queue, its first question fails
+ * on a node that is still connecting.
  */
 function connectEarly(cluster: Cluster): void {
   const connect = (node: Redis) => {

@@ -30,9 +30,9 @@ const SILENT = new Set([
 ]);
 
 /**
- * Says in one sentence why Redis could not be used. It shows no password. Null: the error is about
- * something else. Any socket error is taken for one of Redis, so call this only where no other
- * connection can have failed.
+ * Explains in one sentence why Redis could not be used. It shows no password. Null: the error is
+ * about something else. Any socket error is taken to be about Redis, so call this only where no
+ * other connection can have failed.
  */
 export function explainRedis(error: unknown): string | null {
   let each = error;

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { createRedisClient, type RedisClient } from './client.ts';
 
 /**
- * Without an answer for this long, the connection is replaced. It never sends blocking commands.
+ * After this long without an answer, the connection is replaced. It never sends blocking commands.
  */
 const ANSWER_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
@@ -20,8 +20,8 @@ export interface QueueLink {
 
 /**
  * Connects to a queue, without waiting for Redis. A BullMQ queue asks Redis something when it is
- * constructed, and is of no use if that fails. So it is constructed once Redis is connected, and
- * again if that failed.
+ * constructed, and is useless if that fails. So it is constructed once Redis is connected, and
+ * again after a failure.
  */
 export function openQueue(options: {
   readonly redisUrl: string;
@@ -31,7 +31,7 @@ export function openQueue(options: {
   readonly onError: (error: Error) => void;
 }): QueueLink {
   const { name, prefix, onError } = options;
-  // BullMQ takes longest to load of all in this package, which few import for a queue.
+  // BullMQ takes longest to load of everything in this package, and few who import it need a queue.
   const loading = import('bullmq');
   const connection = createRedisClient(options.redisUrl, {
     enableOfflineQueue: false,
@@ -78,7 +78,7 @@ export function openQueue(options: {
   };
 }
 
-/** Whether every server of a client is connected. */
+/** True if a client's server, or every master of its cluster, is connected. */
 function isConnected(client: RedisClient): boolean {
   if (client instanceof Redis) return client.status === 'ready';
   const masters = client.nodes('master');

@@ -111,7 +111,7 @@ describe('the admin server', () => {
     expect(text).toContain('decisions_total{service="limiter"} 3');
     expect(text).toMatch(/process_cpu_user_seconds_total\{service="limiter"\}/);
     expect(text).toMatch(/nodejs_eventloop_utilization_ratio\{service="limiter"\} [01]/);
-    // They would report the monitor's own interval.
+    // These would report the monitor's own interval.
     expect(text).not.toMatch(/nodejs_eventloop_lag_(min|max|mean|p\d+)_seconds/);
   });
 

@@ -9,7 +9,7 @@ import { answerWithin, within } from './within.ts';
 
 /** A slower readiness check counts as not ready. A slower metric is left out. */
 const ANSWER_TIMEOUT_MS = 2_000;
-/** How often the process looks whether it is ready, for its log, if nobody asks. */
+/** How often the process checks whether it is ready, for its log, even if nobody asks. */
 const LOOK_MS = 10_000;
 
 /** True, or what is missing, for operators. */
@@ -24,9 +24,9 @@ export interface AdminOptions {
   readonly ready: () => Readiness | Promise<Readiness>;
   /** Once it is aborted, the process is not ready. */
   readonly stopping?: AbortSignal;
-  /** Says in plain words what an exception of `ready` means, or null. */
+  /** Explains an exception from `ready` in plain words. Null: it has no explanation. */
   readonly explain?: (error: unknown) => string | null;
-  /** Told each change of readiness, with the reason. */
+  /** Gets a line for each change of readiness, with the reason. */
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
@@ -36,8 +36,9 @@ export interface Admin {
 }
 
 /**
- * Serves `/healthz` (the process is alive, and its release), `/readyz` (200 or 503) and `/metrics`.
- * Metrics whose `collect` fails or is late are left out. Rejects when the port is taken.
+ * Serves `/healthz` (that the process is alive, and its release), `/readyz` (200 or 503) and
+ * `/metrics`. Metrics whose `collect` fails or is late are left out. Rejects when the port is
+ * taken.
  */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const { port, host, metrics } = options;

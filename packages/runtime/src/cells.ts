@@ -22,8 +22,8 @@ export interface CounterCell {
 }
 
 /**
- * A metric whose series are looked up once. prom-client builds a text of all labels each time it
- * counts; on a hot path that costs more than the counting.
+ * A metric whose series are looked up once. prom-client builds a string from all labels each time
+ * it counts; on a hot path that costs more than the counting.
  */
 abstract class Cells<L extends string, C> {
   abstract readonly type: 'counter' | 'histogram';
@@ -38,11 +38,13 @@ abstract class Cells<L extends string, C> {
     this.help = help;
     this.labelNames = labelNames;
     this.#collect = collect;
-    // The registry asks no more of a metric than its name and `get`.
+    // The registry needs only a metric's name and `get`.
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** The series with these values of the labels, in their order. It starts at zero. */
+  /**
+   * The series with these label values, given in the order of the labels' names. It starts at zero.
+   */
   cell(...values: string[]): C {
     const key = JSON.stringify(values);
     let entry = this.cells.get(key);
@@ -54,7 +56,7 @@ abstract class Cells<L extends string, C> {
     return entry.cell;
   }
 
-  /** Ends the series whose first labels are these. */
+  /** Drops every series whose label values begin with these. */
   drop(...first: string[]): void {
     for (const [key, { labels }] of this.cells)
       if (first.every((value, i) => labels[this.labelNames[i] as string] === value)) this.cells.delete(key);

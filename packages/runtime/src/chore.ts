@@ -1,12 +1,12 @@
 export interface Chore {
-  /** Lets the run under way end, and begins no other. */
+  /** Lets the current run finish, and begins no other. */
   stop(): Promise<void>;
 }
 
 /**
- * Repeats a chore, never two runs at once. A failed run is reported and does not stop later ones.
- * Runs begin at multiples of `everyMs`, so that all chores of an idle process run on the same
- * wake-up. Waking the process costs more than the chores themselves.
+ * Repeats a chore, one run at a time. A failed run is reported and does not stop later ones. Runs
+ * begin at multiples of `everyMs`, so that all chores of an idle process run on the same wake-up.
+ * Waking the process costs more than the chores themselves.
  */
 export function startChore(options: {
   readonly everyMs: number;

@@ -6,12 +6,13 @@ const IPV6_PREFIX_PARTS = 4;
 const IPV6_SITE_PARTS = 3;
 
 /**
- * The caller's address, in the form that attempts are counted by: IPv4 in full, IPv6 as the first
+ * The caller's address, in the form by which attempts are counted: IPv4 in full, IPv6 as the first
  * address of its /64, IPv4-mapped IPv6 as IPv4.
  *
  * Without proxies this is the peer. Behind `trustedProxies` proxies it is the address that the
- * outermost of them saw. Anyone can write the entries further left in X-Forwarded-For. A request
- * whose entry is missing or no address did not come through the proxies: then it is the peer again.
+ * outermost of them saw. Anyone can forge the entries further left in X-Forwarded-For. If that
+ * entry is missing or is not an address, the request did not come through the proxies: then it is
+ * the peer again.
  */
 export function clientAddress(
   request: Pick<IncomingMessage, 'headers'> & { socket: { remoteAddress?: string | undefined } },
@@ -24,7 +25,7 @@ export function clientAddress(
 }
 
 /**
- * The network in which one person may have any number of addresses: of IPv6 the /48, of IPv4 the
+ * The network in which one person may have any number of addresses: for IPv6 the /48, for IPv4 the
  * address itself.
  *
  * @param address as `clientAddress` returns it

@@ -26,17 +26,17 @@ export class ConfigError extends Error {
 
 /**
  * Marks a field as secret: the variable NAME_FILE may give the path of a file that holds the value.
- * This must be the outermost call that makes the field, but for `describe`.
+ * This must be the outermost call that makes the field, except for `describe`.
  */
 export const secret = <S extends z.ZodType>(field: S): S => field.meta({ secret: true });
 
 /**
  * Parses a program's environment variables once, at its start. An empty variable counts as not set.
  * Variables that the schema does not name are ignored. With NODE_ENV `production`, no secret may be
- * one that can be guessed.
+ * guessable.
  *
- * @param derive further members, made of several variables each. They may throw a ConfigError
- * @throws ConfigError with all that is wrong
+ * @param derive further members, each made from several variables. They may throw a ConfigError
+ * @throws ConfigError with everything that is wrong
  */
 export function loadConfig<S extends z.ZodObject, D extends object = object>(
   schema: S,
@@ -56,7 +56,7 @@ export function loadConfig<S extends z.ZodObject, D extends object = object>(
     } catch (error) {
       if (error instanceof ConfigError)
         issues.push(...error.issues.filter((one) => !known.has(one.variable)));
-      // Else it needs a variable that is wrong.
+      // Otherwise it failed because it needs a variable that is wrong.
       else if (issues.length === 0) throw error;
     }
   }
@@ -78,7 +78,7 @@ function wrongIn(set: Record<string, string>, issues: readonly Issue[], error?: 
   });
 }
 
-/** The fields that are right, so that the others can be looked at as well. */
+/** The valid fields, so that what is derived from them can be checked as well. */
 const validIn = <S extends z.ZodObject>(schema: S, set: Record<string, string>): z.output<S> =>
   Object.fromEntries(
     Object.entries(schema.shape).flatMap(([name, field]) => {
@@ -88,7 +88,7 @@ const validIn = <S extends z.ZodObject>(schema: S, set: Record<string, string>):
   ) as z.output<S>;
 
 /**
- * Returns the variables that are set, with the secrets that are in files in place of their names.
+ * Returns the variables that are set. A secret in a file takes the place of the file's name.
  * @throws ConfigError
  */
 export function readSecretFiles(schema: z.ZodObject, env: Variables = process.env): Record<string, string> {
@@ -130,7 +130,7 @@ function readInto(
     if (value === '') failed('names an empty file');
     else set[name] = value;
   } catch (error) {
-    // Not which file: the value may be the secret itself, set by mistake.
+    // Does not say which file: the value may be the secret itself, set by mistake.
     failed(`names a file that cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
 }

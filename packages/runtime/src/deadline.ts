@@ -1,6 +1,6 @@
 /**
- * Does some work under a signal that aborts when the time is over, or with `signal`.
- * @param work `expired` tells whether it was the time
+ * Does some work under a signal that aborts when the time is up, or with `signal`.
+ * @param work `expired` tells whether the time is up
  */
 export async function withDeadline<T>(
   limitMs: number,

@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { LOG_LEVELS } from './levels.ts';
 
 /*
- * The fields that the configurations of several programs have in common. The same thing has the
- * same bounds and the same message everywhere. A message never shows the value. The descriptions
- * are for docs/configuration.md.
+ * The fields that several programs' configurations share. The same thing has the same bounds and
+ * the same message everywhere. A message never shows the value. The descriptions are for
+ * docs/configuration.md.
  */
 
 const MAX_PORT = 65_535;
-/** The longest time that a timer of Node takes. */
+/** The longest delay that a Node timer accepts. */
 const MAX_MS = 2 ** 31 - 1;
 const MAX_SHUTDOWN_DELAY_MS = 3_600_000;
 

@@ -6,7 +6,7 @@ const NAME = 'x-forwarded-for';
  * Returns a check of requests' headers that warns once if a proxy seems to be in front although
  * none is configured: then all callers count as one address, and one of them can block the others.
  *
- * @returns takes names and values in turn, as Node's `rawHeaders`
+ * @returns the check, which takes names and values in turn, like Node's `rawHeaders`
  */
 export function createProxyWarning(
   trustedProxies: number,

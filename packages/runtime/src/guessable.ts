@@ -4,16 +4,17 @@ const MIN_DIFFERENT = 6;
 const WORDS =
   /password|passw0rd|changeme|example|secret|tidegate|postgres|default|12345678|abcdefgh|qwerty|admin|demo|test/gi;
 const REPEATED = /^(.{1,16})\1+$/;
-/** The login and the host of a URL, also of one that names several hosts. */
+/** The login and the host of a URL: if it names several hosts, the first one. */
 const URL_LOGIN = /^[\w+.-]+:\/\/(?:([^@/?#]*)@)?(\[[^\]]*\]|[^:/?#,]*)/;
-/** Before a secret in a list. */
+/** What precedes each secret in a list. */
 const NAMED = /^\w+:(?=.)/;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|)$/i;
 
 /**
- * Whether somebody could guess a secret: it is short, has few different characters, repeats itself,
- * or is made of the words of examples. Of a URL this is about its password, unless it leads to this
- * machine; of a list `NAME:SECRET,...` about each secret. A true secret is never refused by chance.
+ * True if someone could guess a secret: it is short, has few different characters, repeats itself,
+ * or is made of the words of examples. Of a URL, only the password is judged, unless the URL leads
+ * to this machine; of a list `NAME:SECRET,...`, each secret. A truly random secret is never refused
+ * by chance.
  */
 export const isGuessable = (setting: string): boolean => secretsIn(setting).some(isWeak);
 

@@ -133,7 +133,7 @@ describe.each(['SIGTERM', 'crash'])('a service whose log is on a full disk', (ho
   });
 });
 
-/** Logs more than one write takes, and again after that has failed. */
+/** Logs more than fits into one write, and logs again after that write has failed. */
 const PROGRAM = `
   import { createLogger, runService } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)};
   runService('test', async (service) => {

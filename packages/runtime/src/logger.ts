@@ -24,14 +24,17 @@ export interface LoggerOptions {
   /** The service's name. Every line has it. */
   readonly service: string;
   readonly level: LogLevel;
-  /** Says in plain words what an error means, or null. Replaces its message, stack and causes. */
+  /**
+   * Explains an error in plain words, in place of its message, stack and causes. Null: it has no
+   * explanation.
+   */
   readonly explain?: (error: unknown) => string | null;
   /** Default: stdout. */
   readonly destination?: Destination;
 }
 
 /**
- * Creates a logger that writes one JSON object a line. Every line passes through `redact`. Of an
+ * Creates a logger that writes one JSON object per line. Every line passes through `redact`. Of an
  * error it writes only type, code, message, stack and causes, or what `explain` says: other members
  * may contain content. `logger.child({ requestId })` marks lines with a request's `x-request-id`.
  */
@@ -67,7 +70,7 @@ export function openStdout(): Destination {
     maxLength: MAX_WAITING_BYTES,
     minLength: WRITE_BYTES,
     maxWrite: MAX_WRITE_BYTES,
-    // As text, all that waits would be copied with each line, to count its bytes again.
+    // As text, everything that waits would be copied with each line, to count its bytes again.
     contentMode: 'buffer',
   });
   // pino's own flush is an interval. It would wake a service that has nothing to write.
@@ -97,8 +100,8 @@ export function openStdout(): Destination {
   stdout.on('drop', (line: Buffer) => {
     waitingBytes -= line.length;
   });
-  // A flush does nothing while a write is under way. So lines that came meanwhile are flushed after
-  // it.
+  // A flush does nothing while a write is under way. So lines that arrive meanwhile are flushed
+  // after it.
   stdout.on('drain', () => {
     if (waitingBytes > 0) flushSoon();
   });

@@ -1,8 +1,8 @@
 import type { Logger } from './logger.ts';
 
-/** Something that may not work for a while, and is tried again and again meanwhile. */
+/** Something that may stop working for a while, and is retried until it works again. */
 export interface Outage {
-  /** @param about further fields of the line */
+  /** @param about further fields of the log line */
   failed(err: unknown, about?: object): void;
   worked(): void;
 }

@@ -4,7 +4,8 @@ const REDACTED = '[redacted]';
 const SECRET_MEMBER =
   /"(authorization|proxy-authorization|cookie|set-cookie|password|secret|secret_?key|api_?key|upstream_?key|x-api-key|token|service_?tokens?)":"(?:[^"\\]|\\.)*"/gi;
 /**
- * More of a key than the characters that lists show. Not after a letter: "multi_tenancy" is no key.
+ * A key, or more of one than lists show. After a letter, only a long match counts: "multi_tenancy"
+ * is not a key.
  */
 const KEY_VALUE = /(?<![0-9A-Za-z])ti_[0-9A-Za-z]{7,}|ti_[0-9A-Za-z]{40,}/g;
 const BEARER = /\b(Bearer|Basic)\s+(?:[^\s"\\]|\\.)+/gi;

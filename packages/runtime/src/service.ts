@@ -4,19 +4,18 @@ import { within } from './within.ts';
 
 const DEFAULT_SHUTDOWN_TIMEOUT_MS = 30_000;
 /**
- * A terminal and the program that started us may both pass on one Ctrl-C. This soon, they are one.
+ * A terminal and the program that started us may both pass on one Ctrl-C. Signals this close
+ * together count as one.
  */
 const SAME_SIGNAL_MS = 1_000;
 /** How long a shutdown waits for a start that is still under way. */
 const START_GRACE_MS = 5_000;
 
 export interface Service {
-  /**
-   * Sets what the parsed config says. Defaults: a logger at `info`, no delay, 30 s to shut down.
-   */
+  /** Applies the parsed config. Defaults: a logger at `info`, no delay, 30 s to shut down. */
   configure(options: {
     readonly logger?: Logger;
-    /** The ports that it opens, by the variable that sets each. */
+    /** The ports that the service opens, by the variable that sets each. */
     readonly ports?: Readonly<Record<string, number>>;
     /**
      * The time between the end of readiness and the first shutdown step. Load balancers use it to
@@ -28,7 +27,7 @@ export interface Service {
   }): void;
   /** Steps run one by one, the last registered first. Register each thing right after it starts. */
   onShutdown(name: string, stop: () => void | Promise<void>): void;
-  /** Ends the service as an exception of its main does. */
+  /** Ends the service as an exception from its main does. */
   fail(err: unknown): void;
   /** Aborted when the shutdown begins, before its delay. Readiness ends then. */
   readonly stopping: AbortSignal;
@@ -43,7 +42,7 @@ export interface Service {
  * the process exits 1. An uncaught error exits 1 at once. For a person at a terminal, a ConfigError
  * is also printed as text.
  *
- * @param name the service's, for what is logged before it is configured
+ * @param name the service's name, for what is logged before it is configured
  */
 export function runService(name: string, main: (service: Service) => void | Promise<void>): void {
   new RunningService(name).run(main);
@@ -187,7 +186,7 @@ const PORT_PROBLEMS: readonly [code: string, problem: string][] = [
 /** Why a port could not be opened, with its variable. Null: the error is about something else. */
 function refusedPort(err: unknown, ports: Readonly<Record<string, number>>): string | null {
   if (!(err instanceof Error)) return null;
-  // gRPC's errors have only the message of the system's.
+  // gRPC's errors carry only the message of the system error.
   const [, code, port] = /\blisten (E[A-Z]+)\b.*:(\d+)/.exec(err.message) ?? [];
   const problem = PORT_PROBLEMS.find(([known]) => known === code)?.[1];
   if (problem === undefined) return null;

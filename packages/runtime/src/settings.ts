@@ -1,6 +1,6 @@
 /*
- * The other entry of this package, for programs that read a configuration and load neither a logger
- * nor metrics for it.
+ * This package's other entry point, for programs that read a configuration without loading a logger
+ * or metrics.
  */
 export { ConfigError, loadConfig, readSecretFiles, secret, type Variables } from './config.ts';
 export {

@@ -20,13 +20,13 @@ export interface TlsFiles {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
-  /** How often they are looked at for new content. Default: 10 s. */
+  /** How often they are checked for new content. Default: 10 s. */
   readonly refreshMs?: number;
-  /** Called when new content cannot be used. Default: a warning of the process. */
+  /** Called when new content cannot be used. Default: a process warning. */
   readonly warn?: (message: string) => void;
 }
 
-/** What a service shows to those that it calls. */
+/** What a service presents to those it calls. */
 export interface ServiceIdentity {
   readonly token: string | null;
   /** Null: without TLS. */

@@ -1,5 +1,5 @@
 /**
- * Waits for work, but no longer than `ms`: resolves to `late` then. Late work goes on, and its
+ * Waits for work, but no longer than `ms`: then it resolves to `late`. Late work goes on, and its
  * result, even a failure, is ignored. Rejects if the work fails in time.
  */
 export async function within<T, L>(work: Promise<T>, ms: number, late: L): Promise<T | L> {

@@ -5,7 +5,7 @@ export { type TracingSettings, tracingFields, tracingOf } from './settings.ts';
 export { countSpans } from './spans.ts';
 export type { Attributes, Span, SpanStart, TraceOrigin, Tracing } from './tracing.ts';
 
-/** Starts tracing. Null: it is off, and nothing of OpenTelemetry is loaded. */
+/** Starts tracing. Null: it is off, and no part of OpenTelemetry is loaded. */
 export async function startTracing({ settings, ...options }: TracingOptions): Promise<Tracing | null> {
   const spans = countSpans(options.metrics);
   if (settings === null) return null;

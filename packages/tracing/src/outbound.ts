@@ -22,9 +22,9 @@ export interface OutboundOptions {
 }
 
 /**
- * The way of ended spans to the collector: they wait for a batch, one batch is under way at a time,
- * and those that find the queue full are dropped. OpenTelemetry's own queue has the same bound, but
- * tells nobody how many it dropped.
+ * Takes ended spans to the collector. They wait for a batch, one batch is under way at a time, and
+ * spans that find the queue full are dropped. OpenTelemetry's own queue has the same bound, but
+ * does not report how many it dropped.
  */
 export class Outbound implements SpanProcessor {
   readonly #options: OutboundOptions;

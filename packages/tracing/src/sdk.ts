@@ -29,8 +29,7 @@ import type { SpanCounter } from './spans.ts';
 import type { Attributes, Span, SpanStart, TraceOrigin, Tracing, TracingOptions } from './tracing.ts';
 
 /*
- * The only file, with the next one it imports, that knows OpenTelemetry's SDK. It is imported when
- * tracing is on, and not before.
+ * Only this file and `outbound.ts` know OpenTelemetry's SDK. They are loaded only if tracing is on.
  */
 
 /** All packages have the version of the release. */
@@ -64,7 +63,7 @@ export function openTracing(options: SdkOptions): Tracing {
   const tracer = provider.getTracer('tidegate', version);
   return {
     begin(origin, start) {
-      // One offset for a whole trace of this process, so that its spans fit into each other.
+      // One offset for the whole trace in this process, so that its spans fit into each other.
       return beginIn(tracer, contextOf(origin), start, Date.now() - performance.now());
     },
     async stop() {

@@ -15,7 +15,7 @@ export type SamplerName = (typeof SAMPLERS)[number];
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
-/** Where spans go, and which. */
+/** Where spans go, and which ones. */
 export interface TracingSettings {
   readonly url: string;
   readonly protocol: Protocol;
@@ -66,7 +66,7 @@ const ratio = z
 
 const MAX_QUEUED = 65_536;
 
-/** What a service that is traced reads. `tracingOf` checks it. */
+/** What a traced service reads. `tracingOf` checks it. */
 export const tracingFields = {
   OTEL_EXPORTER_OTLP_ENDPOINT: endpoint
     .optional()

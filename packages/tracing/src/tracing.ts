@@ -14,7 +14,7 @@ export type Attributes = Readonly<Record<string, string | number | boolean | nul
 
 export type SpanRole = 'internal' | 'server' | 'client' | 'consumer';
 
-/** Where a trace comes from, as W3C headers have it. What is not valid counts as absent. */
+/** Where a trace comes from, as the W3C headers say. An invalid value counts as absent. */
 export interface TraceOrigin {
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;
@@ -23,16 +23,16 @@ export interface TraceOrigin {
 export interface SpanStart {
   readonly name: string;
   readonly role: SpanRole;
-  /** By `performance.now`, as all times of spans. */
+  /** By `performance.now`, like all times of spans. */
   readonly atMs: number;
   readonly attributes?: Attributes;
 }
 
-/** One step of a trace. If the trace is not sampled, nothing that is done here has an effect. */
+/** One step of a trace. If the trace is not sampled, nothing done here has an effect. */
 export interface Span {
   readonly sampled: boolean;
   readonly traceId: string;
-  /** To pass on, so that others continue the trace. Says also that it is not sampled. */
+  /** To pass on, so that others continue the trace. It also says whether the trace is sampled. */
   readonly traceparent: string;
   /** Empty: none. */
   readonly tracestate: string;
@@ -40,7 +40,7 @@ export interface Span {
   /** Values that are null or undefined are left out. */
   set(attributes: Attributes): void;
   event(name: string, atMs: number): void;
-  /** @param error why it failed, from a closed set; null: it did not */
+  /** @param error why the step failed, from a closed set; null: it did not */
   end(atMs: number, error?: string | null): void;
 }
 

@@ -101,8 +101,8 @@ export class Admissions {
   }
 
   /**
-   * Restores an admission that was lost with its organization's state. Of a deleted organization
-   * nothing is held, so there is nothing to restore.
+   * Restores an admission that was lost with its organization's state. Nothing is held for a
+   * deleted organization, so there is nothing to restore.
    */
   async restore(lost: LostAdmission): Promise<'restored' | 'present' | 'lease_lost' | 'no_org'> {
     const reply = await untilSeeded(this.#deps, this.#joining(lost), async () => ({

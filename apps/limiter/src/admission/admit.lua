@@ -1,7 +1,7 @@
 -- Admits requests of one organization and one instance, with or without their reservations, or
 -- refuses them. They are decided in order: each sees the effect of those before it. Without a
 -- reservation, a request is still refused if the month could not take one, since preparing it would
--- be pointless. Decides all in memory, then writes what was admitted.
+-- be pointless. Decides everything in memory, then writes what was admitted.
 --
 -- KEYS  1 org  2 org's window  3 open records of the instance  4 month
 --       then of each request: key, key's window

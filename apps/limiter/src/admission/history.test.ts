@@ -42,7 +42,7 @@ interface End {
 }
 
 type Step =
-  /** In one run of the script. */
+  /** All in one run of the script. */
   | { readonly do: 'admit'; readonly requests: readonly Request[] }
   | { readonly do: 'reserve'; readonly which: readonly number[] }
   | { readonly do: 'withdraw'; readonly which: number }
@@ -58,7 +58,7 @@ const end: fc.Arbitrary<End> = fc.record({
   used: fc.integer({ min: 0, max: CONTEXT_TOKENS + 20 }),
   answered: fc.boolean(),
 });
-/** Mostly one. */
+/** Mostly just one. */
 const some = <T>(each: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
   fc.oneof(
     { weight: 2, arbitrary: fc.array(each, { minLength: 1, maxLength: 1 }) },
@@ -293,12 +293,12 @@ class Run {
     if (open.reserved) this.ledger = withdrawFrom(this.ledger, CONTEXT_TOKENS);
   }
 
-  /** Of several ends of one admission, the first counts, and no other. */
+  /** Of several ends of one admission, only the first counts. */
   async settle(ends: readonly End[]): Promise<void> {
     const opens = ends.map(({ which }) => this.openAt(which));
     const replies = await Promise.all(ends.map((end, i) => this.askToSettle(opens[i], end)));
     for (const [i, end] of ends.entries()) this.settled(opens[i], end, replies[i] as SettleReply);
-    // Also in a run of its own.
+    // The same goes for a later end in a run of its own.
     for (const [i, end] of ends.entries())
       if (opens[i]?.reserved) expect(await this.askToSettle(opens[i], end)).toEqual({ kind: 'unknown' });
   }

@@ -1,7 +1,7 @@
 -- Reserves, for admissions of one organization and one instance that are already held, one request
 -- and the model's context length each in the current month. They are decided in order: each sees
 -- the effect of those before it. Checks the keys again, because they may have been revoked or have
--- expired meanwhile. Idempotent. Decides all in memory, then writes what was reserved.
+-- expired meanwhile. Idempotent. Decides everything in memory, then writes what was reserved.
 --
 -- KEYS  1 fenced  2 org  3 open records of the instance  4 month
 --       then of each admission: key

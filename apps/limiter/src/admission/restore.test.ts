@@ -19,7 +19,7 @@ beforeAll(async () => {
   scriptDeps = test.scriptDepsAt(0);
 });
 
-/** An organization that recovers, and a reserved admission that its gateway remembers. */
+/** An organization that is recovering, and a reserved admission that its gateway remembers. */
 beforeEach(async () => {
   const orgId = newOrgId();
   await putOrg(scriptDeps, { orgId, version: 1, ...ROOMY_PLAN }, false);

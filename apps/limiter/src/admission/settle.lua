@@ -31,7 +31,7 @@ local ended, ended_ids, slots = {}, {}, {}
 -- In tokens. `notes` are fields and values for seeder.ts, and `noted_us` when each was reserved.
 local freed, spent, notes, noted_us = 0, 0, {}, {}
 
--- Returns the reply. That of an ended reservation has yet to get its outbox id.
+-- Returns the reply. If it ends a reservation, its outbox id is filled in later.
 local function decide(i)
   local first = FIRST_ARG + (i - 1) * ARGS_EACH
   local id, key_id, answered, usage_valid, prompt_tokens, completion_tokens, duration_ms, error_code, first_chunk_ms =

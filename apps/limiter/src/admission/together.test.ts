@@ -28,7 +28,7 @@ beforeAll(async () => {
   redis = await testRedis();
   test = await openStore(redis.url);
   scriptDeps = test.scriptDepsAt(0);
-  // What Redis does not know yet is sent again, behind the others.
+  // A script that Redis does not know yet would be sent again, behind the others.
   await test.store.loadScripts();
 });
 

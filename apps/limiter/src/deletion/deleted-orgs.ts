@@ -18,7 +18,7 @@ export interface DeletedOrgsOptions extends ScriptDeps {
  * Finishes what ForgetOrg began, or what nobody asked for because the program that deleted the
  * organization died. For a minute after the deletion, each run forgets the organization again: a
  * limiter may have read Postgres before the deletion and write Redis after it, and a gateway may
- * have missed the notice. Any limiter may do this, also several at once.
+ * have missed the notice. Any limiter may do this, even several at once.
  */
 export class DeletedOrgs {
   readonly #options: DeletedOrgsOptions;

@@ -20,7 +20,7 @@ import { beatingInstance, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
 import type { LimiterTiming } from '../timing.ts';
 
-/** So that a test decides when the chore may run. */
+/** Keeps the chore from running until a test decides that it may. */
 const NEVER_MS = 3_600_000;
 const deadlineMs = 10_000;
 
@@ -52,7 +52,7 @@ interface Busy {
   readonly orgId: string;
   readonly key: TestKey;
   readonly instanceId: string;
-  /** Of a reservation that is open. */
+  /** The id of a reservation that is open. */
   readonly openId: string;
 }
 
@@ -82,7 +82,7 @@ async function busyOrg(session: SessionClient): Promise<Busy> {
   return { orgId, key, instanceId, openId: open?.admissionId ?? '' };
 }
 
-/** As the control plane does. */
+/** Deletes the organization as the control plane does. */
 const deleteInPostgres = (orgId: string) => db.$queryRaw`SELECT delete_organization(${orgId}, 'operator')`;
 const forget = (session: SessionClient, orgId: string) =>
   callUnary(session.client, 'forgetOrg', { orgId }, { deadlineMs });

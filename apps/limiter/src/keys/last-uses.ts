@@ -1,12 +1,12 @@
 import type { Db } from '@tidegate/db';
 import { LimiterError } from '../limiter-error.ts';
 
-/** How many keys are noted between two writes. The uses of more are lost. */
+/** How many keys are noted between two writes. The uses of further keys are lost. */
 const MAX_KEYS = 10_000;
 
 /**
- * Notes when keys were used for requests that leave no settlement, and writes it to Postgres now
- * and then. Metering writes the last use of the others.
+ * Notes when keys were used for requests that leave no settlement, and writes this to Postgres now
+ * and then. For requests with a settlement, metering does it.
  */
 export class LastUses {
   readonly #db: Db;

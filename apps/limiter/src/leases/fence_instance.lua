@@ -1,11 +1,11 @@
 -- Ends the lease of an instance whose last heartbeat is too old. From then on the instance cannot
 -- join an organization, and its next heartbeat tells it that the lease is lost. If no heartbeat is
--- known, because the instance is new or its lease was lost with its data, it gets one lease length
--- from the first look on.
+-- known, because the instance is new or its lease was lost with its data, it gets one lease length,
+-- counted from the first look.
 --
 -- KEYS  1 lease
 -- ARGV  1 offset (us)  2 length of a lease (ms)  3 seconds that a lost lease is kept
--- Returns dead | alive                                    dead: now or already before
+-- Returns dead | alive                                    dead: now or earlier
 --!include time
 
 local lease_hash = KEYS[1]

@@ -18,7 +18,7 @@ export interface ReaperOptions extends LeftoversDeps {
   readonly nowMs?: () => number;
 }
 
-/** Which servers can be trusted when they have no heartbeat of an instance. */
+/** Which servers can be trusted when they have no heartbeat from an instance. */
 export interface TrustedServers {
   /** Called regularly, so that a standstill of this process is noticed. */
   observe(): void;

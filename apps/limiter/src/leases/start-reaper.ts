@@ -8,7 +8,8 @@ import { StableServers } from './stable-servers.ts';
 
 /**
  * If a run is later than this, this process must have stood still. A run may take almost two
- * intervals of 2 s, as when Redis forks. Together with a heartbeat's 2.5 s it stays below a lease.
+ * intervals of 2 s, as when Redis forks. The interval, this delay and a heartbeat's 2.5 s add up to
+ * less than a lease.
  */
 const MAX_LATE_MS = 2_500;
 

@@ -6,7 +6,7 @@ local WINDOW_US = 60000000
 local WINDOW_TTL_S = '65'
 local SECOND_US = 1000000
 
--- `length` is how many the list has, `counted` how many more this script has counted.
+-- `length` is the list's length, `counted` how many more admissions this script has counted.
 local function open_window(name)
   return { name = name, length = redis.call('LLEN', name), counted = 0 }
 end
@@ -16,12 +16,12 @@ end
 local function window_wait(window, limit, now)
   local index = limit - 1 - window.counted
   if window.length <= index then return 0 end
-  -- It was counted just now, or nothing ever fits.
+  -- That one was counted just now, or the limit is 0 and nothing ever fits.
   if index < 0 then return WINDOW_US end
   return math.max(0, redis.call('LINDEX', window.name, exact(index)) + WINDOW_US - now)
 end
 
--- Drops what has left the window, and notes the oldest that is left: `now` if nothing is. Finds the
+-- Drops what has left the window, and notes the oldest that is left: `now` if none is. Finds the
 -- boundary from the oldest end by doubling steps, then by bisection.
 local function window_drop_old(window, now)
   local name, length = window.name, window.length

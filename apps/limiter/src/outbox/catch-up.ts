@@ -5,7 +5,7 @@ export interface CatchUpOptions {
   readonly sweep: () => Promise<number>;
   /** Unfinished jobs in the queue. */
   readonly backlog: () => Promise<number>;
-  /** A sweep that offered as many has probably left something. */
+  /** A sweep that offered this many has probably left something. */
   readonly maxJobs: number;
   readonly everyMs: number;
   readonly nowMs: () => number;
@@ -13,8 +13,9 @@ export interface CatchUpOptions {
 
 /**
  * Sweeps at an interval, and sooner while a sweep leaves something. After a long outage of Postgres
- * everything comes by the sweep, and with one an interval usage would be hours late. An early sweep
- * waits until most of the last one's jobs are done, because it would offer the others again.
+ * everything arrives through the sweep, and with one sweep per interval usage would be hours late.
+ * An early sweep waits until most of the last one's jobs are done, because it would offer the
+ * others again.
  */
 export class CatchUp {
   readonly #options: CatchUpOptions;

@@ -20,7 +20,7 @@ const orNone = <T>({ read, write }: Word<T>): Word<T | null> => ({
 
 /**
  * The words of an entry, in their order. settle.lua has the same order, which settle.test.ts
- * checks. ADR 0003 says why they have no names, and what a new one must heed.
+ * checks. ADR 0003 says why they have no names, and what a new word must heed.
  */
 const FIELDS: { readonly [F in keyof Entry]: Word<Entry[F]> } = {
   reservationId: TEXT,
@@ -38,7 +38,7 @@ const FIELDS: { readonly [F in keyof Entry]: Word<Entry[F]> } = {
   firstChunkMs: orNone(NUMBER),
 };
 const NAMES = Object.keys(FIELDS) as (keyof Entry)[];
-/** Entries of limiters before the time of the first chunk lack that word. */
+/** Entries from limiters that did not yet know the time of the first chunk lack that word. */
 const FEWEST_WORDS = NAMES.indexOf('firstChunkMs');
 
 /** Parses an entry as settle.lua writes it. Null if it is malformed. */

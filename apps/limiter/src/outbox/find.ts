@@ -7,8 +7,8 @@ const ENTRIES_PER_PAGE = 1_000;
 const MAX_PAGES = 50;
 
 /**
- * Where a request is that metering has not written yet: in progress, or in the outbox. Looks in
- * this order, in which a request moves.
+ * Finds a request that metering has not written yet: in progress, or in the outbox. Looks in this
+ * order because a request moves that way.
  */
 export async function findRequest(
   scriptDeps: ScriptDeps,

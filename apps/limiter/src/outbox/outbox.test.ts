@@ -100,7 +100,7 @@ describe('settlements', () => {
     await session.decide({ admit });
     expect(await stateOf(admissionId)).toBe('STATE_OPEN');
     expect(await stateOf(admissionId, await makeOrg(db))).toBe('STATE_UNKNOWN');
-    // More than one page of younger ones.
+    // More than one page of younger entries.
     const usage = { answered: true, usageValid: true, promptTokens: 3, completionTokens: 4, durationMs: 12 };
     await session.ask({ settle: { ...admit, ...usage } });
     for (let page = 0; page < 2; page++) {

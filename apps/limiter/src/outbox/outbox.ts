@@ -11,9 +11,9 @@ import { OutboxSweep } from './sweep.ts';
 const PUBLISH = { maxWaiting: 10_000, maxSending: 8 } as const;
 const SWEEP = { maxJobs: 100, maxBacklog: 500 } as const;
 /**
- * With more unfinished jobs than this, metering has been behind for minutes, such as while Postgres
- * is unavailable. Further settlements then wait in the outbox alone. Queued too, they would fill
- * Redis twice as fast, and a full Redis refuses every request.
+ * With more unfinished jobs than this, metering has been behind for minutes, for example because
+ * Postgres is unavailable. Further settlements then wait in the outbox alone. Queued too, they
+ * would fill Redis twice as fast, and a full Redis refuses every request.
  */
 const MAX_BACKLOG = 1_000;
 const WARN_EVERY_MS = 10_000;
@@ -102,7 +102,9 @@ export function startOutbox(options: OutboxOptions): Outbox {
   };
 }
 
-/** Counts the settlements that the queue did not take. Logs at most every 10 s how many it were. */
+/**
+ * Counts the settlements that the queue did not take. Logs at most every 10 s how many there were.
+ */
 function reporter({ metrics, logger }: OutboxOptions): (settlements: number, error: unknown) => void {
   let sinceMs = Number.NEGATIVE_INFINITY;
   let settlements = 0;

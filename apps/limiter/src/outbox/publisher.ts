@@ -3,11 +3,12 @@ import { SETTLEMENT_BATCH_MAX, type Settlement, type SettlementBatch } from '@ti
 /** After a pause, the first settlement waits this long, so that usage becomes visible soon. */
 const FIRST_WAIT_MS = 25;
 /**
- * While settlements keep coming, jobs are sent at this interval, so that they share a job's cost.
+ * While settlements keep coming, jobs are sent at this interval, so that several settlements share
+ * a job's cost.
  */
 const SEND_EVERY_MS = 250;
 const CLOSE_MS = 3_000;
-/** Of waiting settlements, at most this many are traced on. */
+/** At most this many waiting settlements keep their traces. */
 const MAX_TRACES = 1_000;
 
 export interface PublisherOptions {

@@ -61,7 +61,7 @@ async function entryAt(orgId: string, atMs: number): Promise<string> {
   return reservationId;
 }
 
-/** Adds entries of which this release reads none, as after going back to it from a newer one. */
+/** Adds entries that this release cannot read, as after going back to it from a newer one. */
 async function unreadableAt(orgId: string, atMs: number, count: number): Promise<void> {
   const pipeline = store.redis.pipeline();
   for (let i = 0; i < count; i++) pipeline.xadd(store.names.outbox(orgId), `${atMs}-${i}`, 's', 'newer');
@@ -132,7 +132,7 @@ it('an entry that cannot be read counts toward the age of the oldest one', async
   expect(oldestS).toBeGreaterThan(599);
 });
 
-/** Writes nothing and confirms everything that is queued, as metering does. */
+/** Confirms everything that is queued, as metering does, but writes nothing. */
 async function meterAll(orgId: string): Promise<number> {
   const settlements = (await jobs.getJobs(['waiting'])).flatMap(({ data }) => data.settlements);
   if (settlements.length > 0)

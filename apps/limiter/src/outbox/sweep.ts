@@ -45,7 +45,7 @@ interface Budget {
 }
 
 /**
- * Brings settlements to metering that the queue has lost. A batch's job id derives from its first
+ * Brings metering the settlements that the queue has lost. A batch's job id derives from its first
  * entry. While nothing is confirmed, batches stay the same, so a job that is waiting or being
  * retried is not queued twice. The id changes with the age of that entry, every two hours. So a job
  * that died meanwhile holds up neither its own settlements nor later ones that would get the same

@@ -53,7 +53,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 interface Grant {
   readonly ref: AdmissionRef;
-  /** With its fraction, as the window has it. */
+  /** With its fraction, as in the window. */
   readonly inWindowMs: number;
   readonly admittedAtMs: number;
   reservedAtMs: number;
@@ -86,7 +86,7 @@ class Run {
   readonly key: TestKey;
   readonly gateways = Array.from({ length: GATEWAYS }, () => new TestGateway());
   readonly admittedMs: number[] = [];
-  /** Charged tokens of settled reservations, by reservation. */
+  /** Charged tokens of settled reservations, by reservation id. */
   readonly charges = new Map<string, number>();
   offsetMs = BASE_MS - Date.now();
 
@@ -154,8 +154,7 @@ class Run {
     if (!gateway.registered) await this.beat(gateway);
     const wanted = { contextTokens: CONTEXT_TOKENS, reserve };
     const admission = anAdmitInput(this.key, gateway.instanceId, wanted);
-    // LimiterError means that the instance's lease is unknown, which its gateway has not noticed
-    // yet.
+    // LimiterError means that the instance's lease is unknown and its gateway has not noticed yet.
     const decision = await this.limiter.admissions.admit(admission).catch(() => null);
     if (decision?.kind !== 'admitted') return;
     const { orgId, instanceId, admissionId } = admission;
@@ -205,9 +204,7 @@ class Run {
     );
   }
 
-  /**
-   * Checks that what this test observed is within the caps, and what the limiter counts as well.
-   */
+  /** Checks that what this test observed is within the caps, and so is what the limiter counts. */
   async check(): Promise<void> {
     const { orgId } = this.key;
     const ledger = await store.redis.hgetall(store.names.month(orgId, MONTH));

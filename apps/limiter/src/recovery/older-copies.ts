@@ -26,14 +26,14 @@ export interface OlderCopiesOptions extends ScriptDeps {
 
 /**
  * Compares Redis with Postgres after each connection to a Redis server, in case an older copy of
- * one of them was put in place: a backup of Postgres, or of Redis. Normally everything agrees, and
- * nothing is changed. Where it does not, the stricter side counts:
+ * either was put in place from a backup. Normally everything agrees, and nothing is changed. Where
+ * it does not, the stricter side counts:
  *
  * - a month has at least what Postgres has
  * - a key that either side knows as revoked is refused, and so is one that Postgres does not have
  *
  * Limits are those of Postgres, because those are what people see and change. Any limiter may do
- * this, also several at once.
+ * this, even several at once.
  */
 export class OlderCopies {
   readonly #options: OlderCopiesOptions;
@@ -117,7 +117,7 @@ export class OlderCopies {
   /**
    * Postgres is read first, so a version in Redis may be newer only because a plan was changed in
    * between. That is harmless: `putLimitsBack` reads Postgres again, and leaves alone what Postgres
-   * has by then.
+   * has caught up with by then.
    */
   async #putLimitsBack(): Promise<string[]> {
     const { store, names, db, seeder, notices } = this.#options;
@@ -155,7 +155,10 @@ export class OlderCopies {
     return found;
   }
 
-  /** Redis is read first: Postgres has a key before Redis does, and until it is revoked here. */
+  /**
+   * Redis is read first: Postgres has a key before Redis does, and keeps it until it is revoked
+   * here.
+   */
   async #compareSome(
     keys: readonly { readonly orgTag: string; readonly keyId: string }[],
     found: { readonly refused: string[]; readonly revokedHere: string[] },

@@ -27,7 +27,8 @@ import { Recovery } from './recovery.ts';
 
 /**
  * Lets the test be slow, and leaves the search for lost state and the reaping to the limiter under
- * test. Otherwise these would take the reaper's lock as soon as their grace period is over.
+ * test. Otherwise the other limiters would take the reaper's lock as soon as their grace period is
+ * over.
  */
 const PATIENT = { leaseMs: 3_600_000, graceMs: 3_600_000, recoverEveryMs: 3_600_000 };
 const A_MINUTE_MS = 60_000;
@@ -39,8 +40,9 @@ let rig: Rig;
 let store: TestStore;
 let one: SessionClient;
 let two: SessionClient;
-/** Sessions with limiters whose time is ahead, where anything lost now has already recovered. */
+/** With a limiter whose time is 30 s ahead. Anything lost now is still recovering there. */
 let early: SessionClient;
+/** With a limiter whose time is further ahead. Anything lost now has already recovered there. */
 let late: SessionClient;
 
 beforeAll(async () => {
@@ -199,7 +201,7 @@ describe('an instance', () => {
       expect(await monthOfOrg(one, key.orgId)).toMatchObject({ chargedTokens: 1_000, reservedTokens: 0 });
       await eventually(() => direct.sismember(names.orgs, key.orgId));
     } finally {
-      // It would reap the instances of the tests that follow.
+      // This limiter would reap the instances of the tests that follow.
       await looking.close();
     }
   });

@@ -1,6 +1,6 @@
 import { type ClientOptions, createRedisClient, type RedisClient } from '@tidegate/redis';
 
-/** Without an answer for this long, the connection is given up and opened again. */
+/** After this long without an answer, the connection is given up and opened again. */
 export const ANSWER_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
 

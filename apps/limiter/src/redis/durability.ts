@@ -4,12 +4,12 @@ import type { RedisLink } from './link.ts';
 /** How a Redis server keeps its data. Null: it does not say. */
 export interface Durability {
   readonly appendOnly: boolean | null;
-  /** Whether it could last write to its file. */
+  /** Whether its last write to the file succeeded. */
   readonly writes: boolean | null;
   readonly evicts: boolean | null;
 }
 
-/** Of every server that is available. Rejects if one of them refuses INFO to the user. */
+/** Reads it from every available server. Rejects if one of them refuses INFO to the user. */
 export async function readDurability({ shards }: RedisLink): Promise<Durability[]> {
   const servers = shards.all();
   if (servers.length === 0) throw new Error('no server is available');

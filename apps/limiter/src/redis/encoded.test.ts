@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { EncodedCommand, Outgoing } from './encoded.ts';
 
-/** Fewer than a pipeline takes at most. */
+/** Fewer than the most that a pipeline takes. */
 const BATCH = 30;
 
 let redis: TestRedis;

@@ -1,8 +1,8 @@
 import { Command, type Redis } from 'ioredis';
 
 /**
- * A command in the form in which Redis reads it. For the arguments of a script, this takes less
- * than half the time of what ioredis does.
+ * A command in the form in which Redis reads it. For the arguments of a script, encoding it here
+ * takes less than half the time that ioredis takes.
  */
 export class EncodedCommand extends Command {
   readonly #text: string;
@@ -28,7 +28,8 @@ function encode(name: string, args: readonly (string | number)[]): string {
 
 /**
  * Collects the commands of a batch, so that they are sent in one piece. ioredis awaits their
- * replies. What it kept back meanwhile, because the connection was just closing, is sent at once.
+ * replies. A command that ioredis held back, because the connection was just closing, is sent as
+ * soon as ioredis writes it.
  */
 export class Outgoing {
   readonly isPipeline = true;

@@ -15,8 +15,8 @@ export interface RedisLink {
    */
   ready(): boolean;
   /**
-   * Calls back after each loss of a connection to a server of keys, and before the first command on
-   * a new one. Null means all servers.
+   * Calls back after each loss of a connection to a server that holds keys, and before the first
+   * command on a new one. Null means all servers.
    */
   onBreak(listener: (server: Redis | null) => void): void;
   onReady(listener: () => void): void;
@@ -25,8 +25,8 @@ export interface RedisLink {
 }
 
 /**
- * The limiter's connections to Redis. They keep connecting again until closed, also while Redis or
- * one of its nodes is unavailable.
+ * The limiter's connections to Redis. They keep reconnecting until closed, even while Redis or one
+ * of its nodes is unavailable.
  */
 export function createRedisLink(url: string, logger: Logger): RedisLink {
   const client = createRedis(url);
@@ -78,7 +78,7 @@ export function createRedisLink(url: string, logger: Logger): RedisLink {
 }
 
 /**
- * Whether the server is a replica by the cluster's last map. Replicas are never queried. One that
+ * True if the server is a replica by the cluster's last map. Replicas are never queried. One that
  * cannot be reached is retried at each refresh of the map.
  */
 const isReplica = ({ options }: Redis): boolean => options.readOnly === true;

@@ -3,7 +3,7 @@ import type { Store } from './store.ts';
 
 /**
  * Keeps two limiters from doing the same chore at once. It only saves work: no law depends on it.
- * It is never released but expires.
+ * It is never released; it expires.
  */
 export class Lock {
   readonly #store: Store;

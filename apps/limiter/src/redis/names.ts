@@ -1,6 +1,6 @@
 import { instancesKey, leaseKey, monthKey, orgKeyPrefix, orgStateKey, outboxKey } from '@tidegate/contracts';
 
-/** The characters that have a meaning in Redis's patterns. */
+/** The characters that have a special meaning in Redis's patterns. */
 const GLOB = /[[\]*?\\^-]/g;
 
 /**
@@ -62,7 +62,7 @@ export class KeyNames {
   bad = (address: string): string => `${this.#prefix}{bad}:${address}`;
 }
 
-/** In place of the open record of a withdrawn admission, as in lua/record.lua. */
+/** Stands in place of the open record of a withdrawn admission, as in lua/record.lua. */
 export const WITHDRAWN = 'void';
 
 /** The prefix of the fields named in lua/state.lua. */

@@ -26,7 +26,7 @@ export const shardsOf = (client: RedisClient): Shards =>
   client instanceof Redis ? new OneServer(client) : new ClusterMasters(client);
 
 /**
- * Whether a cluster node refused a command because some or all of its keys are on another node.
+ * True if a cluster node refused a command because some or all of its keys are on another node.
  * Nothing was run.
  */
 export const hasMoved = ({ message }: Error): boolean => /^(MOVED|ASK|TRYAGAIN) /.test(message);

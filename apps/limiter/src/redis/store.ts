@@ -18,7 +18,7 @@ import { hasMoved, type Shards } from './shards.ts';
  */
 const MAX_PIPELINE = 32;
 
-/** What is to be asked of one server. */
+/** What will be sent to one server. */
 interface Pipeline {
   readonly commands: WaitingCommand[];
   /** At least as many as commands: a shared run is for several calls. */
@@ -113,7 +113,7 @@ export class Store {
     return new Promise((resolve, reject) => {
       if (shard === null) return reject(unavailable(script?.name ?? command));
       const pipeline = this.#pipelineTo(shard);
-      // Calls keep their order around it.
+      // So calls before and after this one keep their order.
       pipeline.shared.clear();
       pipeline.commands.push({ command, args, script, resolve, reject });
       this.#added(pipeline, shard);

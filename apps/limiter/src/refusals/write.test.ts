@@ -46,7 +46,7 @@ describe('a report of refusals', () => {
   it('counts once, however often and through however many limiters it comes', async () => {
     await Promise.all(Array.from({ length: 4 }, () => report(1, refused(3))));
     await report(2, refused(2));
-    // It was committed, and the limiter died before it answered.
+    // The report was committed, and the limiter died before it answered.
     await report(2, refused(2));
     await report(1, refused(3));
     expect(await total()).toBe(5);
@@ -91,7 +91,7 @@ describe('a report of refusals', () => {
       Array.from({ length: 200 }, (_, model) =>
         refused(1, { keyId, modelId: `mdl_${model}`, hourMs: HOUR + hour * HOUR_MS }),
       );
-    // They share no hour of a key, but the day of each.
+    // They share no hour of any key, but they do share the day of each key.
     const reports = [
       [...at(0, second), ...at(1, key)],
       [...at(2, key), ...at(3, second)],

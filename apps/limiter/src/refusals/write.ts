@@ -10,15 +10,16 @@ export interface RefusalReport {
 }
 
 /**
- * Adds a gateway's report to the refusals of its hours. One statement also notes the report, so
- * that one that is sent again counts once, however the first attempt ended. A trigger adds each row
- * to its day, once all hours are written. Rows are touched in an order that is that of their days,
- * too, so concurrent writers cannot deadlock.
+ * Adds a gateway's report to the refusals of its hours. The same statement also notes the report,
+ * so that a report that is sent again counts once, however the first attempt ended. A trigger adds
+ * each row to its day, once all hours are written. Rows are touched in an order that is also the
+ * order of their days, so concurrent writers cannot deadlock.
  *
- * Leaves out API keys that are deleted or that another organization has. If a key is deleted while
+ * Leaves out API keys that are deleted or belong to another organization. If a key is deleted while
  * this runs, the statement fails: the gateway sends the report again.
  *
- * A gateway's clock that is ahead dates nothing into the future, where it would be kept too long.
+ * If a gateway's clock is ahead, its refusals are still not dated in the future: they would be kept
+ * too long.
  */
 export async function writeRefusals(db: Db, { gatewayId, sequence, counts }: RefusalReport): Promise<void> {
   const rows = JSON.stringify(counts.map(rowOf));

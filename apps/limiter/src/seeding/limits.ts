@@ -6,7 +6,7 @@ import type { PlanLimitName } from '@tidegate/limits';
  */
 export type EnforcedLimit = Exclude<PlanLimitName, 'keys'>;
 
-/** Of each limit, its column in Postgres and its field in the hash of an organization in Redis. */
+/** Each limit's column in Postgres, and its field in the hash of an organization in Redis. */
 export const ENFORCED_LIMITS = {
   requestsPerMinute: { column: 'requests_per_minute', field: 'rpm' },
   requestsAtOnce: { column: 'requests_at_once', field: 'at_once' },

@@ -65,7 +65,7 @@ function reservedOn(day: string): LostAdmission {
   };
 }
 
-/** Restores it as open, and settles it. */
+/** Restores an admission as open, and settles it. */
 async function settled(lost: LostAdmission): Promise<void> {
   expect(await restore(scriptDeps, lost)).toBe('restored');
   expect((await settle(scriptDeps, lost, { keyId, month: MONTH }, END)).kind).toBe('settled');
@@ -112,7 +112,7 @@ describe('what was settled before its month is seeded', () => {
     const [first, second] = DAYS;
     await settled(reservedOn(first));
     const old = reservedOn(second);
-    // What such a limiter leaves: its charge, and no day.
+    // What such a limiter leaves: the charge, and no day.
     await test.redis.hset(test.names.month(orgId, MONTH), `settled:${old.admissionId}`, CHARGED);
     await writtenOn(second, old);
     await inTotals(1);

@@ -126,7 +126,7 @@ export async function readMonthTotals(
   }));
 }
 
-/** Which of these keys there are, and whether each is revoked. */
+/** Tells which of these keys exist, and whether each is revoked. */
 export async function readKeyStates(
   db: Db,
   keyIds: readonly string[],
@@ -136,7 +136,7 @@ export async function readKeyStates(
   return new Map(rows.map(({ id, revoked }) => [id, { revoked }]));
 }
 
-/** Whether an organization was deleted, and not only unknown. */
+/** True if an organization was deleted, and is not just unknown. */
 export async function readIsDeleted(db: Db, orgId: string): Promise<boolean> {
   const rows = await db.$queryRaw<unknown[]>`
     SELECT 1 FROM deleted_org WHERE org_id = ${orgId} AND NOT EXISTS (SELECT FROM org WHERE id = ${orgId})`;
@@ -156,11 +156,11 @@ export async function readRevokedKeys(
 
 /**
  * Reads a month's totals, which are zeros if it has no settlements. As of the same instant, also
- * tells which of the given settlements they include.
- * One statement looks at them all, so it has to be fast: after a loss there are tens of thousands.
- * With their days, they are found by the primary key of those days' partitions.
+ * tells which of the given settlements they include. One statement looks up all of them, so it has
+ * to be fast: after a loss there are tens of thousands. With their days, it finds them by the
+ * primary key of those days' partitions.
  *
- * @param settled reservation ids, and the days (UTC) that they are of
+ * @param settled reservation ids, and the days (UTC) of these reservations
  */
 export async function readMonth(
   db: Db,

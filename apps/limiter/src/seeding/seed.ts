@@ -15,7 +15,7 @@ const DAY_S = 86_400;
 export const REVOKED_KEEP_S = 7 * DAY_S;
 /**
  * How long Redis keeps a key that has expired, counted from its expiry or from its last seeding.
- * That is longer than any request runs that it began.
+ * That is longer than any request that it began can run.
  */
 const EXPIRED_KEEP_S = DAY_S;
 /** Counted from the seeding, which happens in the month or just after it. */
@@ -53,7 +53,10 @@ export async function seedKey({ store, names, clock }: ScriptDeps, key: KeyRow):
   );
 }
 
-/** The name of each organization's current life in Redis. Names those that have none yet. */
+/**
+ * Resolves to the name of each organization's current life in Redis. Names the lives that have no
+ * name yet.
+ */
 export async function ensureLifeNames(
   { store, names }: ScriptDeps,
   orgIds: readonly string[],
@@ -147,8 +150,8 @@ function daysOf(month: string): string[] {
 
 /**
  * Runs seed_month.lua. Resolves to false if something was settled since `unseeded` was read. If the
- * organization is missing or recovers, nothing is seeded, and the next script that needs the month
- * says so.
+ * organization is missing or recovering, nothing is seeded, and the next script that needs the
+ * month says so.
  */
 export async function seedMonth(
   { store, names, clock }: ScriptDeps,

@@ -3,14 +3,14 @@
 -- field of the month, and the totals passed in include it.
 --
 -- Redis may have lost its data since the totals were read. So nothing is seeded while the
--- organization is missing or recovers: gateways have yet to restore what the totals may lack.
+-- organization is missing or recovering: gateways have yet to restore what the totals may lack.
 --
 -- KEYS  1 month  2 org
 -- ARGV  1 requests  2 charged tokens  3 seconds that the month is kept
 --       4 number of the month's fields when the totals were read  5 offset (us)
 -- Returns seeded | present
 --   changed                                               settled since: read the totals again
---   not_open                                              the organization is missing or recovers
+--   not_open                                              the organization is missing or recovering
 --!include time
 
 local month_data, org_data = unpack(KEYS)

@@ -129,8 +129,8 @@ export class Seeder {
   }
 
   /**
-   * Overwrites limits in Redis that are newer than those in Postgres, which is an older copy. Where
-   * Postgres has caught up since the version in Redis was read, nothing is done.
+   * Overwrites limits in Redis that are newer than those in Postgres, because Postgres is an older
+   * copy. Where Postgres has caught up since the version in Redis was read, nothing is done.
    *
    * @param versions in Redis, by organization
    * @returns the organizations whose limits were overwritten

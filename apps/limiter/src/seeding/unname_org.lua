@@ -1,5 +1,5 @@
--- Removes what naming a life has left of an organization that Postgres does not have. What has been
--- written since stays.
+-- Removes what naming a life left behind for an organization that Postgres does not have. What has
+-- been written since stays.
 --
 -- KEYS  1 org
 -- Returns removed | kept

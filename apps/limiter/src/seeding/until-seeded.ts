@@ -19,7 +19,10 @@ type Complete<R extends Reply> = R extends { readonly kind: infer K }
     : R & { readonly kind: Exclude<K, Need> }
   : never;
 
-/** Postgres has no such organization: it was deleted, with its keys and all that was held there. */
+/**
+ * Postgres has no such organization: it was deleted, with its keys and everything that was held
+ * there.
+ */
 export interface NoOrg {
   readonly kind: 'no_org';
 }
@@ -31,7 +34,7 @@ type Seeded<R extends Reply> =
   | ('need_key' extends R['kind'] ? { readonly kind: 'key_invalid' } : never)
   | ('need_join' extends R['kind'] ? { readonly kind: 'lease_lost' } : never);
 
-/** Whom a script is asked about. */
+/** The organization, and the key, that a script is asked about. */
 export interface Subject {
   readonly orgId: string;
   readonly keyId?: string;

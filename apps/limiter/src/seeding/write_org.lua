@@ -1,5 +1,5 @@
--- Writes an organization's current limits, unless those in Redis are as new. If this life of the
--- state is not the first, the state was lost before. The organization then opens only after
+-- Writes an organization's current limits, unless those in Redis are at least as new. If this life
+-- of the state is not the first, the state was lost before. The organization then opens only after
 -- everything that was counted has run out or been restored.
 --
 -- KEYS  1 org

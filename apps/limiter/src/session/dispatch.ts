@@ -90,8 +90,8 @@ async function admit({ admissions }: DispatchDeps, call: Admit__Output): Promise
 }
 
 /**
- * A rehearsed reservation finds nothing to reserve for. It is answered as if it had, so that the
- * gateway reads what it reads in earnest.
+ * A rehearsed reservation finds no admission to reserve for. It is answered as if it had found one,
+ * so that the gateway reads what it would read in earnest.
  */
 async function reserve({ admissions }: DispatchDeps, call: AdmissionRef): Promise<Decision> {
   const decision = await admissions.reserve(refOf(call));

@@ -46,7 +46,7 @@ describe('a reply', () => {
     const { session, stream, decide } = open(4);
     const turn = endOfTurn();
     for (const call of [0, 1]) decide(call);
-    // As a reader of Redis does: one callback, and promises that take steps of their own.
+    // As when replies are read from Redis: one callback, and promises that take steps of their own.
     void Promise.resolve().then(() => Promise.resolve().then(() => decide(2)));
     await turn;
     expect(stream.messages.map(({ replies }) => replies?.length)).toEqual([3]);

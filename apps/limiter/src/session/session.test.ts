@@ -364,7 +364,7 @@ describe('keys', () => {
       DEADLINE,
     );
     const [first = null, second = null, third = null] = admissions;
-    // The second limiter knows whose keys these are, the first does not.
+    // The second limiter knows whose keys these are. The first does not.
     expect((await one.decide({ reserve: first })).keyInvalid).toEqual({});
     expect((await two.decide({ reserve: second })).keyInvalid).toEqual({});
     expect((await one.decide({ reserve: third })).admitted).toBeTruthy();

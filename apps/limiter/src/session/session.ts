@@ -94,9 +94,9 @@ export class Session {
   }
 
   /**
-   * Sends after the promises of the present callback are done, so with all of its replies. HTTP/2
-   * writes to its socket at the end of the event-loop turn. What reaches it later than that, for
-   * example with `setImmediate`, waits for a whole further turn.
+   * Sends after the promises of the current callback are done, and so with all of its replies.
+   * HTTP/2 writes to its socket at the end of the event-loop turn. What reaches it later than that,
+   * for example with `setImmediate`, waits for a whole further turn.
    */
   #schedule(): void {
     if (this.#scheduled || this.#closed) return;

@@ -57,7 +57,7 @@ async function makeOrg(): Promise<string> {
   await db().org.create({ data: { id, slug: id.toLowerCase(), name: id, planId } });
   return id;
 }
-/** Whether somebody waits for the lock of the table of months. */
+/** True if something is waiting to lock the table of months. */
 async function monthsAwaited(): Promise<boolean> {
   const [row] = await db().$queryRaw<{ waits: boolean }[]>`
     SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'month_total'::regclass) AS waits`;

@@ -7,7 +7,10 @@ const EVERY_MS = 10 * 60_000;
 const SOON_MS = 10_000;
 /** Organizations in one run. */
 const MAX_ORGS = 20;
-/** Steps in one run of deleting organizations' usage. Other work goes on between two runs. */
+/**
+ * Steps in one run to delete the usage of deleted organizations. Other work goes on between two
+ * runs.
+ */
 const MAX_PURGES = 200;
 /** Days of organizations that are recounted in one run. */
 const MAX_RECOUNTS = 2_000;
@@ -61,7 +64,7 @@ export class Housekeeping {
     await this.#chore?.stop();
   }
 
-  /** In small steps. If it is interrupted, or leaves something, the next run continues. */
+  /** Works in small steps. If it is interrupted, or leaves something, the next run continues. */
   async run(): Promise<void> {
     const { db, queue, logger, auditKeepDays } = this.#options;
     this.#left = await this.#purgeOrgs();

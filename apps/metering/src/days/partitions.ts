@@ -6,7 +6,7 @@ import { firstKeptDay } from '../settlements/parse.ts';
 
 const RETRY_MS = 10_000;
 
-/** The failure is that of its cause. */
+/** Redis' clock could not be read. The cause says why. */
 class NoClock extends Error {}
 
 export interface DayPartitionsOptions {
@@ -69,7 +69,7 @@ export class DayPartitions {
     });
   }
 
-  /** Lets what is under way end. */
+  /** Lets the current run finish. */
   async stop(): Promise<void> {
     await this.#chore?.stop();
   }

@@ -1,6 +1,6 @@
 import { createRedisClient } from '@tidegate/redis';
 
-/** Without an answer for this long, the connection is replaced. */
+/** After this long without an answer, the connection is replaced. */
 const ANSWER_TIMEOUT_MS = 2_000;
 const RETRIES = 5;
 
@@ -13,8 +13,8 @@ export interface RedisClock {
 }
 
 /**
- * Opens Redis' clock. Settlements are dated by it, so their age is too, whatever this machine's
- * clock says.
+ * Opens Redis' clock. Settlements are dated by it, so their age is measured by it too, whatever
+ * this machine's clock says.
  */
 export function openRedisClock(redisUrl: string, onError: (error: Error) => void): RedisClock {
   const connection = createRedisClient(redisUrl, {

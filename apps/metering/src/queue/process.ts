@@ -26,14 +26,14 @@ export class InvalidSettlementError extends Error {
   override readonly name = 'InvalidSettlementError';
 }
 
-/** Dead letters of earlier releases have it, too. */
+/** Dead letters of earlier releases have this prefix, too. */
 const INVALID_JOB_ID = /^poison-/;
 
 /**
  * Processes one job: writes and confirms the valid settlements. Each settlement that can never be
- * written becomes a separate job, which fails for good. So it does not hold up its batch. It also
- * does not keep the batch's id among the dead letters, where the outbox sweep would take later
- * settlements of that id for queued.
+ * written becomes a separate job, which fails for good. So it does not hold up its batch. Nor does
+ * it keep the batch's id among the dead letters, where the outbox sweep would take later
+ * settlements with that id to be queued.
  *
  * @throws InvalidSettlementError for a separate job that is still invalid; any other error means
  * that the job must be tried again

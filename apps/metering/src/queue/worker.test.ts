@@ -89,7 +89,7 @@ it('rests when a full Redis refuses its commands, and goes on once there is room
   await eventually(() => done === 8);
 });
 
-/** How often Redis has been asked for it. */
+/** How often Redis has run this command. */
 async function commandsOf(command: string): Promise<number> {
   const stats = await connection.info('commandstats');
   return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);

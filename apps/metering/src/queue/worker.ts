@@ -15,8 +15,8 @@ import { type BatchJob, InvalidSettlementError } from './process.ts';
 const LOCK_MS = 10_000;
 const STALLED_CHECK_MS = 5_000;
 /**
- * Longer than the worker ever waits for jobs (10 s). So a Redis that is silent for this long hangs,
- * and the connection is replaced.
+ * Longer than the worker ever waits for jobs (10 s). So a Redis that is silent for this long has
+ * hung, and the connection is replaced.
  */
 const ANSWER_TIMEOUT_MS = 15_000;
 /**
@@ -26,7 +26,8 @@ const ANSWER_TIMEOUT_MS = 15_000;
 const MAX_STALLED = 1_000_000;
 /**
  * How long the worker rests after Redis has refused a command, for example because it is full.
- * BullMQ rests only after connection errors, and would ask some thousand times a second.
+ * BullMQ rests only after connection errors, and would otherwise ask a thousand times a second or
+ * more.
  */
 const REFUSED_REST_MS = 1_000;
 /** While Postgres is unavailable, many jobs fail each second. */

@@ -8,7 +8,7 @@ const CHECK_VIOLATION = '23514';
 const MAX_DEPTH = 6;
 
 /**
- * Whether Postgres refused the data itself, so that trying again cannot help. Looks through the
+ * True if Postgres refused the data itself, so that trying again cannot help. Looks through the
  * client's wrapper errors.
  */
 export function isDataError(error: unknown): boolean {

@@ -20,9 +20,9 @@ export interface TraceOptions {
 const hasTraces = (data: unknown): boolean => (data as { traces?: unknown } | null)?.traces !== undefined;
 
 /**
- * Works on a job. Each of its requests whose trace is sampled gets a span for it in its own trace,
- * with the lag from the end of the request. A span of the whole job with links to those traces
- * would have no parent, and most samplers would not take it.
+ * Works on a job. Each of its requests whose trace is sampled gets a span for this work in its own
+ * trace, with the lag from the end of the request. One span for the whole job, with links to those
+ * traces, would have no parent, and most samplers would not take it.
  */
 export async function traceJob(
   { tracing, nowMs }: TraceOptions,

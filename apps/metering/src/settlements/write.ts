@@ -4,7 +4,7 @@ import { dayOf } from '@tidegate/limits';
 
 type Cell = string | number | boolean | null;
 
-/** What the statement is given of each settlement: name, type, value. */
+/** What the statement is given for each settlement: name, type, value. */
 const INCOMING: readonly (readonly [name: string, type: string, of: (settlement: Settlement) => Cell])[] = [
   ['reservation_id', 'text', (settlement) => settlement.reservationId],
   ['day', 'date', (settlement) => dayOf(settlement.reservedAtMs)],
@@ -31,7 +31,7 @@ const SUMS = [
 const HISTOGRAMS = ['durations', 'first_chunks'];
 const COLUMNS = SUMS.join(', ');
 
-/** What adds the new sums to a row of usage that is there. */
+/** Adds the new sums to an existing row of usage. */
 const ADDED = SUMS.map((name) => `${name} = total.${name} + excluded.${name}`).join(',\n        ');
 const MERGED = HISTOGRAMS.map(
   (name) => `${name} = coalesce(total.${name} + excluded.${name}, total.${name}, excluded.${name})`,

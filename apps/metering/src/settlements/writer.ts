@@ -22,7 +22,7 @@ interface WaitingBatch {
 }
 
 /**
- * Group commit: settlements that come while a transaction runs are written together by the next
+ * Group commit: settlements that arrive while a transaction runs are written together by the next
  * one. So transactions grow with the load, and an idle system does not wait. The callers bound what
  * is waiting, because each waits for its own settlements.
  */
@@ -36,8 +36,8 @@ export class SettlementWriter {
   }
 
   /**
-   * Resolves when the settlements are committed, to those that Postgres can never take. Rejects
-   * when it is not known that any was written. It is safe to write them again.
+   * Resolves when the settlements are committed, to those that Postgres can never take. Rejects if
+   * it is not known whether all of them were written. Then it is safe to write them again.
    */
   write(settlements: readonly Settlement[]): Promise<InvalidSettlement[]> {
     return new Promise((resolve, reject) => {
@@ -79,7 +79,7 @@ export class SettlementWriter {
   }
 
   /**
-   * Splits what Postgres refuses in halves, until only the refused settlements are left. Commits
+   * Splits what Postgres refuses into halves, until only the refused settlements are left. Commits
    * the others.
    */
   async #commit(settlements: readonly Settlement[]): Promise<InvalidSettlement[]> {

@@ -61,23 +61,24 @@ const FIELDS = [
 ];
 
 /**
- * Most JSON values in one body. 2 MiB of text parts always have fewer. 20 MiB of empty objects
+ * The most JSON values in one body. 2 MiB of text parts always have fewer. 20 MiB of empty objects
  * would be seven million values and take half a gigabyte of memory.
  */
 const MAX_VALUES = 500_000;
 /**
- * Most fields in one body, and most members in any object in it. A few more than there are, because
- * those set to null are not sent. To build wide objects takes longer than to read their text.
+ * The most fields in one body, and the most members in any object in it. More than the API has,
+ * because those set to null count as not sent. Building wide objects takes longer than reading
+ * their text.
  */
 const MAX_FIELDS = 100;
-/** Far more than a valid body needs. JSON.parse takes long for text that is nested deeply. */
+/** Far more than a valid body needs. JSON.parse takes long for deeply nested text. */
 const MAX_DEPTH = 100;
 
 /**
  * Validates a body, or refuses it by the first rule that it breaks. Unsupported fields come first,
  * before anything is parsed. The scan for them continues to the end of the text only because
- * invalid JSON must be refused as such, whatever its fields. It creates nothing: 32 KiB take 0.2
- * ms, less than the rest of a small request, and more than that is left to a worker thread.
+ * invalid JSON must be refused as such, whatever its fields. The scan creates nothing: it takes 0.2
+ * ms for 32 KiB, less than the rest of a small request. Larger bodies are left to a worker thread.
  */
 export function validateCompletionRequest(text: string): ValidatedRequest | Refusal {
   const outline = outlineJson(text, { values: MAX_VALUES, names: MAX_FIELDS });
@@ -121,7 +122,7 @@ function validateFields(fields: FieldReader): ValidatedRequest | Refusal {
   fields.string('user');
   if (fields.refusal) return fields.refusal;
   return {
-    // Named one by one: copying members from other objects costs Node 20 microseconds each.
+    // Named one by one: on Node 20, each copy of another object takes microseconds.
     request: {
       model,
       stream,

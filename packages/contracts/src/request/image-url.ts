@@ -75,8 +75,8 @@ function linkProblem(url: string): string | null {
 }
 
 /**
- * Checks the last four characters apart. The rest then needs only one character class, which is
- * fast on 20 MiB and makes the matcher recurse nowhere.
+ * Checks the last four characters separately. The rest then needs only one character class, which
+ * is fast on 20 MiB and never makes the matcher recurse.
  */
 function isBase64(text: string): boolean {
   if (text.length === 0 || text.length % 4 !== 0) return false;

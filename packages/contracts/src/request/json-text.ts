@@ -1,5 +1,5 @@
 /*
- * Scans JSON text for what JSON.parse does not tell: how numbers were written, in which order
+ * Scans JSON text for what JSON.parse does not report: how numbers were written, in which order
  * members came, and how many values there are. It accepts exactly what JSON.parse accepts. It
  * neither recurses nor creates values, so hostile text costs time in proportion to its length and
  * almost no memory.
