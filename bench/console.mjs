@@ -1,7 +1,7 @@
 // Measures what screens of the console cost its server when an organization has 1,000 keys, 200
-// models and most of 10 million requests of 35 days: the time from asking for a page until its last
-// byte is there, as a signed-in browser asks for it. And the CPU time that it takes, which other
-// work on the machine changes less.
+// models and most of 10 million requests of 35 days: the time from asking for a page, as a
+// signed-in browser does, until its last byte is there. Also the CPU time that it takes, which
+// other work on the machine disturbs less.
 //
 //   node bench/console.mjs [--requests 10000000] [--keys 1000] [--models 200] [--rounds 30]
 //
@@ -16,7 +16,7 @@ import { startBench } from './stack.mjs';
 
 const DAYS = 35;
 const DAY_MS = 86_400_000;
-/** The statements that seed read all requests. */
+/** Some of the statements that seed the database read all requests. */
 const SEED_TIMEOUT_MS = 600_000;
 const number = (fallback) => ({ type: 'string', default: String(fallback) });
 const { values } = parseArgs({

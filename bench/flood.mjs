@@ -8,8 +8,8 @@
 //
 // Worst and tiny bodies take turns, a round each, and the medians of the rounds' p99s are compared.
 // A kind of body that comes near the limit gets more rounds before it is judged by all of them: a
-// round's p99 is that of few requests, and may differ by half from the next one's. Callers are one
-// process each for all rounds, because a new process is slow at first. All shapes take over ten
+// round's p99 is that of few requests, and may differ by half from the next one's. Each caller is
+// one process for all rounds, because a new process is slow at first. All shapes take over ten
 // minutes. --options starts the gateway with other options of Node. Run npm run build first.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const LIMIT = 2;
 /** A kind of body with a higher ratio than this gets more rounds. */
 const NEAR = 1.5;
-/** Of the other organization's requests: few enough to leave a core for the flood. */
+/** The other organization's requests: few enough to leave a core for the flood. */
 const OTHERS_PER_S = 300;
 const TINY = { shape: 'tiny', bytes: 100 };
 const SIZES_KIB = [8, 31, 240, 2_000];
@@ -60,7 +60,10 @@ const bench = await startBench(values.options ? { gateway: { NODE_OPTIONS: value
 const standin = await startStandin({ names: ['tide'] });
 const children = [];
 
-/** Starts a process with an organization's key, and resolves to a function that asks it once. */
+/**
+ * Starts a process with a new organization's key. `tell` sends it a message; `ask` also awaits its
+ * answer.
+ */
 async function startCaller(file, org, connections) {
   const slug = await bench.createOrg(org);
   await bench.publish(slug, standin.url);

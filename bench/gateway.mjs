@@ -46,7 +46,9 @@ async function meteringLag() {
   return `Metering wrote half of ${all.toLocaleString('en')} requests within ${within(0.5)} s of their end, and 99 % within ${within(0.99)} s.`;
 }
 
-/** All that are measured with a model. Processes that this starts are added to `started`. */
+/**
+ * Everything that is measured with one model. Processes that this starts are added to `started`.
+ */
 async function targetsOf(name, upstream) {
   const org = await bench.createOrg(name);
   const key = await bench.createKey(org);

@@ -1,7 +1,7 @@
 // Measures whether a request costs the same with more keys, more history and more gateways. Grows
 // one stack step by step, and after each step runs the same load and reports the CPU time of a
-// request by process. Requests of one organization that come together share work. So it measures as
-// many organizations as connections, too: what more of them cost beyond that is growth. Two
+// request by process. Requests of one organization that come together share work. So it also
+// measures as many organizations as connections: what more of them cost beyond that is growth. Two
 // gateways are compared with one while each has a fifth of a core, which leaves room for both.
 //
 //   node bench/growth.mjs [--keys 10000] [--orgs 1000] [--requests 10000000]
@@ -26,7 +26,9 @@ const CONNECTIONS = 32;
 const DAYS = 30;
 const FEW = 10;
 const PANELS = 20;
-/** Of a core. With more, client, model and limiter would not keep up with two gateways. */
+/**
+ * The share of a core. With more, client, model and limiter would not keep up with two gateways.
+ */
 const SHARE = 0.2;
 /** Compiles what a request runs. */
 const WARM_UP_S = 6;
@@ -108,7 +110,7 @@ try {
   const values1 = few.map(({ key }) => key);
   await step(`${FEW} keys`, values1);
   await step(`${FEW} keys, two gateways`, values1, bench.stack.info.gateways);
-  // Both gateways have compiled what a request runs. With a fifth of a core it would take long.
+  // Both gateways have compiled what a request runs. With a fifth of a core that would take long.
   const gateways = ['gateway', 'gateway-2'].map((name) => bench.stack.pid(name));
   endShares = limitCpu(gateways, SHARE);
   if (endShares) {

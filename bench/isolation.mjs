@@ -12,7 +12,7 @@ import { startBench } from './stack.mjs';
 
 const rounds = Number(process.argv[2] ?? 5_000);
 const WARM_UP_ROUNDS = 500;
-/** Of equal length, so that their answers are, too. */
+/** Of equal length, so that the answers are of equal length, too. */
 const NAMES = { foreign: 'model-aaaa', notAllowed: 'model-bbbb', absent: 'model-cccc' };
 const allowed = 'tide';
 

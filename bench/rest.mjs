@@ -1,7 +1,7 @@
-// Measures what each service costs while nobody uses it, in percent of a core (Linux), and the
-// commands that Redis runs meanwhile. Services still do work of their start in their first minute,
-// so it waits for that to end. Then the same of the runner with models whose server is gone, once
-// their probes are as rare as they get.
+// Measures what each service costs while nobody uses it, as a percentage of a core (Linux), and the
+// commands that Redis runs meanwhile. Services still do start-up work in their first minute, so
+// this waits for it to end. Then it measures the same for the runner with models whose server is
+// gone, once their probes are as rare as they get.
 //
 //   node bench/rest.mjs [--wait 60] [--seconds 60]
 //

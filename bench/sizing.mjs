@@ -1,4 +1,4 @@
-// Measures what docs/scaling.md computes with besides CPU time: the bytes that a request moves,
+// Measures what docs/scaling.md calculates with, besides CPU time: the bytes that a request moves,
 // writes and keeps, the memory of an open stream and the CPU time of a chunk. One organization, one
 // key, one process of each service.
 //

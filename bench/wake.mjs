@@ -1,9 +1,9 @@
 // Has many callers wait over two gateways for a model that is asleep. Measures how many starts that
 // causes, how long after it is ready all of them are forwarded, and in which order. First with
 // gateways that have just started, then with ones that have served another model for a while, so
-// that V8 has optimized what they run. Then how far apart as many are told that the start of their
-// model has failed, and when callers of a model that never starts are told so, each counted from
-// its own arrival. Says which goals were kept, and ends with 1 if one was not.
+// that V8 has optimized what they run. Then how far apart the same number of callers are told that
+// the start of their model has failed, and when callers of a model that never starts are told so,
+// each counted from its own arrival. Says which goals were kept, and exits with 1 if one was not.
 //
 //   node bench/wake.mjs [--waiters 500]
 //
@@ -24,9 +24,9 @@ const START_MS = 8_000;
 const EVERY_MS = 10;
 const LATE_WAITERS = 20;
 const LATE_EVERY_MS = 250;
-/** All are forwarded so soon after the model runs. */
+/** All are to be forwarded this soon after the model runs. */
 const FORWARDED_MS = 100;
-/** Between these, callers of a model that does not start in time are told so. */
+/** When callers of a model that does not start in time are to be told so. */
 const TIME_OUT_S = [60, 60.5];
 const SERVE_S = 10;
 const SERVE_CONNECTIONS = 32;
@@ -152,7 +152,7 @@ async function failForMany(key, model) {
   );
 }
 
-/** Resolves to after how many seconds each caller was told, the soonest first. */
+/** Resolves to the seconds after which each caller was told, the soonest first. */
 async function neverForMany(key, model) {
   const answers = await callAll({ key, model, count: LATE_WAITERS, everyMs: LATE_EVERY_MS });
   const times = answers.map(({ ms }) => ms / 1_000).sort((a, b) => a - b);

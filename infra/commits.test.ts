@@ -10,7 +10,10 @@ const CHARACTERS = 72;
 /** Older commits came before the check, and 243 of them have longer subjects. */
 const SINCE = '2026-11-25T00:00:00Z';
 
-/** Without what git tells its hooks, which would lead to the repository that runs the hook. */
+/**
+ * Without the variables that git sets for hooks: they would lead to the repository that runs the
+ * hook.
+ */
 const ENV = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_')));
 
 const git = (folder: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string =>
@@ -21,9 +24,9 @@ const git = (folder: string, args: readonly string[], env: Readonly<Record<strin
   });
 
 /**
- * The subjects of the commits that the folder has, of a shallow clone maybe only the last. Merges
- * are left out: services write them, with two hashes. Null: the folder is not a git checkout, such
- * as an unpacked archive, even if that lies within another checkout.
+ * The subjects of the folder's commits, in a shallow clone perhaps only of the last one. Merges are
+ * left out: services write them, with two hashes. Null: the folder is not a git checkout but, for
+ * example, an unpacked archive, even if that lies within another checkout.
  */
 function subjectsIn(folder: string): string[] | null {
   try {

@@ -19,7 +19,7 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const compose = parse(read('docker-compose.yml'), { merge: true });
 const services = compose.services as Readonly<Record<string, Service>>;
 const networks = compose.networks as Readonly<Record<string, { readonly internal?: boolean } | null>>;
-/** Of the images. The containers' user may run it but not read it. */
+/** The Bash of the images, which the containers' user may run but not read. */
 const UNREADABLE_BASH = '/usr/local/bin/bash';
 const STORES = { postgres: 'postgresql', redis: 'redis' } as const;
 

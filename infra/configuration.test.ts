@@ -8,7 +8,7 @@ import { parse, parseAllDocuments } from 'yaml';
 const HERE = import.meta.dirname;
 /** Read by Node or by OpenTelemetry's exporter, not by the programs. */
 const READ_ELSEWHERE = ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'OTEL_EXPORTER_OTLP_COMPRESSION'];
-/** What names of secrets look like: of keys, tokens, passwords, logins in URLs. */
+/** What the names of secrets look like: of keys, tokens, passwords, and logins in URLs. */
 const SECRET_NAME = /SECRET|TOKEN|PASSWORD|_HEADERS$|^(DATABASE|REDIS)_URL$/;
 const PROGRAMS = ['gateway', 'limiter', 'metering', 'runner', 'console', 'ctl', 'migrate'];
 

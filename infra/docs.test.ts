@@ -32,7 +32,7 @@ const ctl: Command = JSON.parse(run(process.execPath, 'infra/docs/commands.mjs')
 const wrong = (problemsOf: (page: string, path: string) => string[]): string[] =>
   [...pages].flatMap(([path, page]) => problemsOf(page, path).map((problem) => `${path}: ${problem}`));
 
-/** A path without an anchor, or a page's anchor. */
+/** Whether there is such a file and, if an anchor is given, such an anchor in it. */
 function isThere(path: string, anchor: string | undefined): boolean {
   if (!existsSync(join(ROOT, path))) return false;
   return anchor === undefined || anchorsOf(pages.get(path) ?? '').has(anchor);
@@ -60,7 +60,7 @@ describe('what pages refer to is there', () => {
 
   it('as names in capitals and metrics, which the code has', () => {
     const NAME = /^([A-Z][A-Z0-9]*(_[A-Z0-9]+)+|tidegate_[a-z_]+)$/;
-    /** Of other programs. */
+    /** Variables of other programs. */
     const OTHERS = ['OLLAMA_CONTEXT_LENGTH'];
     const code = sources.map(read).join('\n') + read('docs/metrics.md') + read('docs/openapi.yaml');
     const words = new Set(code.match(/\b\w+_\w+\b/g));

@@ -25,7 +25,7 @@ const documents = (path: string): Json[] =>
     return document.toJS();
   });
 
-/** All that a folder applies, before its patches. */
+/** Everything that a folder applies, before its patches. */
 const resourcesOf = (folder: string): Json[] =>
   (kustomization(folder).resources ?? []).flatMap((entry) =>
     entry.endsWith('.yaml') ? documents(join(folder, entry)) : resourcesOf(join(folder, entry)),
@@ -279,7 +279,7 @@ describe('the network policies', () => {
     (policyOf(program).ingress ?? []).flatMap(({ from = [] }: Json) => from.map(nameOf));
   const calleesOf = (program: string): string[] =>
     policyOf(program).egress.flatMap(({ to = [] }: Json) => to.map(nameOf));
-  /** Whether it may call a port anywhere. */
+  /** Whether a program may call this port at any address. */
   const reaches = (program: string, wanted: number): boolean =>
     policyOf(program).egress.some(
       ({ to, ports }: Json) =>

@@ -6,7 +6,7 @@
 //   doubles the time of npm ci. With another registry, npm replaces the public one in these
 //   addresses.
 // Every package needs a hash, too. Only npm can add that, from a registry that offers the package.
-// So where yours does not offer a version for all platforms, take one that it does. `overrides` in
+// So if yours does not offer a version for all platforms, take one that it does. `overrides` in
 // package.json has those that other packages ask for.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -89,7 +89,7 @@ export function missingHashes(packages) {
 }
 
 /**
- * Whether npm fetches this entry by itself: it is no folder of the checkout, and is not in another
+ * Whether npm fetches this entry by itself: it is neither a folder of the checkout nor in another
  * package, whose hash covers it.
  *
  * @param {string} path

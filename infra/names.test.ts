@@ -10,7 +10,7 @@ const NOT_PRODUCT = /\.test\.tsx?$|\/testing\/|\/fixture\.ts$|^packages\/testing
 const EXPORT =
   /^export (?:declare )?(?:async )?(?:abstract )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm;
 
-/** Names that mean the same wherever they are, by why they are in several files. */
+/** Names that mean the same wherever they are, by the reason why they are in several files. */
 const SHARED: Readonly<Record<string, readonly string[]>> = {
   'Next asks for them': ['GET', 'POST', 'generateMetadata', 'metadata'],
   'each program has its own': ['Config', 'USAGE', 'readConfig', 'schema', 'startServer'],

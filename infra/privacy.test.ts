@@ -4,8 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 import { DAY_MS, HOUR_MS, KEPT_DAYS, LIMITS, WINDOW_MS } from '@tidegate/limits';
 
 /*
- * docs/privacy.md says how long what is kept. This reads the same from the code: from packages, and
- * where an app has a constant of its own, from its source.
+ * docs/privacy.md says what is kept for how long. This reads the same from the code: from packages,
+ * and where an app has a constant of its own, from its source.
  */
 
 const ROOT = join(import.meta.dirname, '..');
@@ -17,7 +17,7 @@ const LEASE = 'apps/runner/src/lead/lease.ts';
 const MINUTE_MS = 60_000;
 const UNITS: Readonly<Record<string, number>> = { DAY_MS, HOUR_MS };
 
-/** What a source gives to names that end so: numbers, or products of them and of `UNITS`. */
+/** What a source gives to names with this ending: numbers, or products of them and of `UNITS`. */
 function numbersIn(path: string, name: string): number[] {
   const given = [...read(path).matchAll(new RegExp(`${name}(?: =|:) ([\\dA-Z][\\w *]*)`, 'g'))];
   return given.map(([, product = '']) =>
@@ -31,7 +31,7 @@ function numbersIn(path: string, name: string): number[] {
 /**
  * The one number of that name.
  *
- * @throws Error if there is none, or another one
+ * @throws Error if there is none, or more than one
  */
 function numberIn(path: string, name: string): number {
   const [number = Number.NaN, ...others] = numbersIn(path, name);
@@ -54,7 +54,7 @@ const minutes = (ms: number): string => (ms === MINUTE_MS ? 'a minute' : `${ms /
 const days = (ms: number): string => `${ms / DAY_MS} days`;
 
 const housekeepingMs = numberIn('apps/metering/src/days/housekeeping.ts', 'EVERY_MS');
-/** Then limiters with a slow clock refuse the key, too. */
+/** By then limiters with a slow clock refuse the key, too. */
 const pageKeySlackMinutes = Number(
   textIn(
     'packages/db/prisma/migrations/20261125000030_page_keys/migration.sql',
@@ -69,7 +69,9 @@ const attemptMs = Math.max(
     .flatMap((file) => ['windowMs', '_REMEMBERED_MS'].flatMap((name) => numbersIn(`${AUTH}/${file}`, name))),
 );
 
-/** The figures of the rows that begin so, in their order. Every other row has none. */
+/**
+ * The figures of the rows that begin with these words, in their order. Every other row has none.
+ */
 const FIGURES: Readonly<Record<string, readonly string[]>> = {
   'a row for each request': [`${KEPT_DAYS.requests} days`],
   'usage by hour': [`${KEPT_DAYS.usageHours} days`],

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Starts Redis in compose: fills in redis.acl with the hashes of the passwords, in a file that is
-# only in memory.
+# Starts Redis in compose: fills in redis.acl with the hashes of the passwords, in a file that
+# exists only in memory.
 set -eu
 umask 077
 : "${REDIS_PASSWORD:?}" "${LIMITER_PASSWORD:?}" "${METERING_PASSWORD:?}" "${CTL_PASSWORD:?}"

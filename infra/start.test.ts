@@ -35,7 +35,7 @@ const npmThatSays = (text: string): void =>
      process.stderr.write(${JSON.stringify(text)}); process.exitCode = 1`,
   );
 
-/** The packages are installed, and the build tool does this. */
+/** Makes the checkout one whose packages are installed, and whose build tool does this. */
 function buildToolThat(script: string): void {
   writeFileSync(join(root, 'package-lock.json'), '{"packages":{}}');
   for (const folder of ['apps', 'packages', 'node_modules/turbo/bin'])

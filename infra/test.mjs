@@ -24,7 +24,7 @@ const totalsFile = join(results, 'totals.json');
 
 const bin = (/** @type {string} */ path) => join(root, 'node_modules', path);
 /**
- * A check of types that remembers what it found about files that stay the same.
+ * A type check that remembers what it found about unchanged files.
  *
  * @param {string} suite @param {string} project
  */

@@ -1,10 +1,10 @@
 // @ts-check
 // Writes a model for a real llama.cpp: node infra/tiny-gguf.mjs FILE [SEED]. It has the llama
-// architecture, random weights, and 140 KB. What it answers means nothing. It is for trying
-// Tidegate with a real server where no model can be downloaded.
+// architecture, random weights, and a size of 140 KB. What it answers means nothing. It is for
+// trying Tidegate with a real server where no model can be downloaded.
 //
-// The format is GGUF 3: a header, key-values, descriptions of tensors, and the tensors, of which
-// each begins at a multiple of 32 bytes. Numbers are little-endian.
+// The format is GGUF 3: a header, key-values, descriptions of tensors, and the tensors, each of
+// which begins at a multiple of 32 bytes. Numbers are little-endian.
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -35,7 +35,7 @@ const float32 = (value) => ({ type: /** @type {const} */ ('float32'), value });
 /** @param {string} value */
 const text = (value) => ({ type: /** @type {const} */ ('string'), value });
 
-/** Printable characters, of which most answers consist. All else is made of bytes. */
+/** Printable characters, of which most answers consist. Everything else is made of bytes. */
 const CHARACTERS = Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i));
 
 /** @type {{ piece: string, kind: number }[]} */
@@ -170,7 +170,7 @@ export function tinyGguf(random) {
 }
 
 /**
- * Random numbers that a seed repeats (mulberry32).
+ * Random numbers that are the same for the same seed (mulberry32).
  *
  * @param {number} seed
  */

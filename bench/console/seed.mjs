@@ -68,7 +68,7 @@ const DAYS = `
     sum(CASE WHEN prompt_tokens IS NULL THEN charged_tokens ELSE 0 END), sum(duration_ms), count(duration_ms)
   FROM request WHERE org_id = ANY ('{${[ORG, ...OTHERS].join(',')}}') GROUP BY 1, 2, 3, 4`;
 
-/** Those of the last days are there already. */
+/** The rows of the last days are there already. */
 const TIMES = `
   INSERT INTO usage_time
   SELECT org_id, 'day', day::timestamp AT TIME ZONE 'UTC', model_id, sum(histogram_of(duration_ms)), sum(histogram_of(first_chunk_ms))

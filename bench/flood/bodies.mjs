@@ -1,15 +1,16 @@
-// Sends one body over some connections while it is told to: all of it is refused, so no limit ends
-// it. Takes { body: { shape, bytes }, ratePerS } over the channel to its parent to begin, and
-// 'stop'. Then it waits for the answers that are due and counts them all by status. Without
-// `ratePerS` it sends as fast as it gets answers. Arguments: URL, key, connections.
+// Sends one body again and again over some connections, from when it is told to begin until it is
+// told to stop. Every one is refused, so no limit ends it. Over the channel to its parent it takes
+// { body: { shape, bytes }, ratePerS } to begin, and 'stop'. Then it waits for the answers that are
+// due and counts them all by status. Without `ratePerS` it sends as fast as it gets answers.
+// Arguments: URL, key, connections.
 import { writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { SHAPES } from './shapes.mjs';
 
-// In life a caller has a machine of its own. Linux may rank sessions first, and threads only within
-// theirs. This process leads its own session, so that it gives way to the services.
+// In reality a caller has a machine of its own. Linux may rank sessions first, and threads only
+// within their session. This process leads its own session, so that it gives way to the services.
 setPriority(19);
 try {
   writeFileSync('/proc/self/autogroup', '19');

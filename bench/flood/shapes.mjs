@@ -1,5 +1,6 @@
-// The worst bodies to parse, each of about so many bytes. All are refused, most of them for n,
-// after everything in front of it has been read. That for an unknown model is valid.
+// The worst bodies to parse, each of about a given number of bytes. All are refused, most of them
+// because of n, after everything in front of it has been read. The one for an unknown model is
+// valid.
 const MESSAGE = '{"role":"user","content":"x"}';
 const body = (fields, messages = MESSAGE) => `{"model":"tide","n":2${fields},"messages":[${messages}]}`;
 const around = (content) => body('', `{"role":"user","content":${content}}`);
@@ -21,13 +22,13 @@ const wideMessages = (nameOf, bytes) => {
   }
   return body('', all.join());
 };
-/** Of many digits, and so small that reading it takes exact arithmetic. */
+/** A number of many digits, so small that reading it takes exact arithmetic. */
 const DECIMAL = `2.${'2250738585072011'.repeat(48)}e-308`;
 const LINK = '{"type":"image_url","image_url":{"url":"https://images.example/"}}';
 const image = (bytes) =>
   `{"type":"image_url","image_url":{"url":"data:image/png;base64,${fill('AAAA', bytes - 100)}"}}`;
 
-/** By name: makes the text of a body of about so many bytes. */
+/** By name: each makes the text of a body of about that many bytes. */
 export const SHAPES = {
   tiny: () => around('"x"'),
   'unknown fields': (bytes) => `{${members(1, bytes)}}`,

@@ -6,7 +6,9 @@ const GROUPS = '/sys/fs/cgroup';
 /** Short, so that a process that has used up its share waits for milliseconds only. */
 const PERIOD_US = 10_000;
 
-/** How a group limits CPU time, in either version of Linux' control groups. Null without both. */
+/**
+ * How a group limits CPU time, in either version of Linux' control groups. Null: there is neither.
+ */
 function controllerHere() {
   if (existsSync(join(GROUPS, 'cpu/cpu.cfs_quota_us'))) {
     const files = (quotaUs) => ({ 'cpu.cfs_period_us': PERIOD_US, 'cpu.cfs_quota_us': quotaUs });
@@ -21,8 +23,8 @@ function controllerHere() {
 
 /**
  * @param share of a core, above 0
- * @returns what lifts the limits, also once the processes have ended; null where this process may
- *   not limit them
+ * @returns a function that lifts the limits, even after the processes have ended; null where this
+ *   process may not set them
  */
 export function limitCpu(pids, share) {
   const controller = controllerHere();

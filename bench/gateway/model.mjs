@@ -12,7 +12,7 @@ const event = (choices, usage) =>
 const piece = (delta, finish = null) =>
   event([{ index: 0, delta, logprobs: null, finish_reason: finish }], undefined);
 const first = piece({ role: 'assistant', content: '' });
-// A few tokens at a time, as a server writes that decodes a batch of sequences.
+// A few tokens at a time, as a server that decodes a batch of sequences writes them.
 const pieces = Buffer.from(piece({ content: ' wave' }).repeat(10));
 const last = `${piece({}, 'stop')}${event([], ANSWER.usage)}data: [DONE]\n\n`;
 

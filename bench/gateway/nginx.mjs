@@ -7,7 +7,7 @@ import { freePort } from '@tidegate/testing';
 import { MODELS, WHOLE_ANSWER } from './answers.mjs';
 import { launch } from './launch.mjs';
 
-/** @param blocks what the http block holds besides its settings, given the address to listen at */
+/** @param blocks what the http block holds besides its settings, given the address to listen on */
 async function startNginx(port, blocks) {
   const program = await findProgram({
     title: 'nginx',

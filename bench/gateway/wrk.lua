@@ -1,5 +1,5 @@
--- Posts one request again and again. BENCH_BODY is its body, BENCH_HEADERS its headers, one a line.
--- Prints one JSON document at last.
+-- Posts one request again and again. BENCH_BODY is its body, BENCH_HEADERS its headers, one per
+-- line. Prints one JSON document at the end.
 function init()
   wrk.method = 'POST'
   wrk.body = os.getenv('BENCH_BODY')

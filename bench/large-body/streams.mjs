@@ -9,7 +9,7 @@ const { url, key, streams, seconds } = JSON.parse(process.argv[2] ?? '{}');
 const { origin, pathname } = new URL(`${url}/chat/completions`);
 const pool = new Pool(origin, { connections: streams, pipelining: 1 });
 const STAMP = /"content":"(\d+) "/g;
-/** Chunks of this first time do not count: connections and code are still cold. */
+/** Chunks in this first period do not count: connections and code are still cold. */
 const WARM_UP_MS = 500;
 const delaysMs = [];
 const endMs = performance.now() + WARM_UP_MS + seconds * 1000;

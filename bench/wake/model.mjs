@@ -6,7 +6,7 @@
 // The gateways share the machine's cores with it, so it is cheap. It speaks just enough HTTP
 // itself, and while it starts it calls itself, until V8 has optimized what it runs. That also gives
 // it room for as many open files: Linux stops a process of several threads for some milliseconds
-// each time it doubles their table.
+// each time it doubles the table of open files.
 import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';

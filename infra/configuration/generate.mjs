@@ -1,7 +1,7 @@
 // @ts-check
 /*
- * Writes the tables of docs/configuration.md from the schemas that the programs read their
- * variables by. With --check it only says what is out of date, and prints the variables as JSON. It
+ * Writes the tables of docs/configuration.md from the schemas by which the programs read their
+ * variables. With --check it only says what is out of date, and prints the variables as JSON. It
  * refuses variables that have no description.
  */
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -26,5 +26,5 @@ for (const link of links) {
   symlinkSync(relative(dirname(link), realpathSync(link)), at);
 }
 if (!existsSync(main)) throw new Error(`There is no ${main}: build first.`);
-// Node follows this one to the program, which then finds its files.
+// Node follows this link to the program, which then finds its files.
 symlinkSync(main, join(out, 'main.js'));

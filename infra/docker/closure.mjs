@@ -6,7 +6,7 @@ const BUILD_ONLY = /^(@next\/swc-|@img\/|sharp$)/;
 
 const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
-/** The names that a package may import, with whether it can do without. */
+/** The names that a package may import, and whether it can do without each. */
 function namesOf({ dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta = {} }) {
   const needed = Object.keys({ ...dependencies, ...peerDependencies })
     .filter((name) => !(optionalDependencies && name in optionalDependencies))
@@ -27,9 +27,9 @@ function find(name, from, root) {
 }
 
 /**
- * What a workspace needs at run time: it, the workspaces and libraries that it depends on, and what
- * these depend on. npm cannot tell: to `npm ci --omit=dev` each workspace is one of the root's
- * dependencies, those for tests as well.
+ * What a workspace needs at run time: itself, the workspaces and libraries that it depends on, and
+ * what these depend on. npm cannot tell: for `npm ci --omit=dev` each workspace is one of the
+ * root's dependencies, even those for tests.
  *
  * @param root the checkout; its packages must be installed
  * @param workspace the workspace's folder

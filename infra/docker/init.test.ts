@@ -15,7 +15,9 @@ const isRefused = process.getuid?.() === 0 && spawnSync('unshare', [...NAMESPACE
 const asRoot = isRefused ? it.skip : itAsRoot(it);
 const { uid, gid } = UNPRIVILEGED;
 
-/** In place of the runner. Its model looks at process 1, and leaves an orphan, which ends. */
+/**
+ * Takes the place of the runner. Its model looks at process 1, and leaves an orphan, which ends.
+ */
 const RUNNER = `
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -49,12 +51,14 @@ afterEach(() => {
 
 const childOf = (pid = 0): number => Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
 
-/** Runs the runner in place of a container's, below a Bash of this mode, until it has said all. */
+/**
+ * Runs the runner as its container does, below a Bash of this mode, until it has said everything.
+ */
 async function runBelow(mode: number): Promise<{ said: string[]; code: number }> {
   const bash = join(dir, 'bash');
   copyFileSync('/bin/bash', bash);
   chmodSync(bash, mode);
-  // Only env's exec drops the capabilities, by which Linux would deem any program readable.
+  // Only env's exec drops the capabilities with which Linux would consider any program readable.
   const user = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', 'env'];
   const child = spawn('unshare', [...NAMESPACE, ...user, bash, INIT], {
     cwd: dir,
@@ -66,7 +70,7 @@ async function runBelow(mode: number): Promise<{ said: string[]; code: number }>
   const said: string[] = [];
   for await (const line of createInterface(child.stdout)) {
     said.push(line);
-    // Unshare ignores signals. Whom it started is process 1 of the container.
+    // `unshare` ignores signals. What it has started is process 1 of the container.
     if (line === 'reaped') process.kill(childOf(child.pid), 'SIGTERM');
   }
   return { said, code: (await ended)[0] };

@@ -1,4 +1,4 @@
-/* What the checks of the docs need of a page in Markdown. */
+/* What the checks of the docs read from a page in Markdown. */
 
 export interface Block {
   readonly language: string;

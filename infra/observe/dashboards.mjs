@@ -287,7 +287,7 @@ export const DASHBOARDS = {
 const COLUMNS = 2;
 const [WIDTH, HEIGHT] = [24 / COLUMNS, 8];
 
-/** A dashboard as Grafana imports it. The data source is asked for. */
+/** A dashboard as Grafana imports it. Grafana asks for the data source. */
 export function toGrafana(/** @type {string} */ id) {
   const { title, panels } = /** @type {typeof DASHBOARDS[string]} */ (DASHBOARDS[id]);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana

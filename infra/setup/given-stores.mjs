@@ -11,8 +11,8 @@ const STORES = [
 ];
 
 /**
- * Fails if nobody listens where DATABASE_URL or REDIS_URL say, before the set-up takes its minute.
- * The start itself checks everything else about them.
+ * Fails if nothing listens where DATABASE_URL or REDIS_URL point, before the set-up takes its
+ * minute. The start itself checks everything else about them.
  *
  * @param {Readonly<Record<string, string | undefined>>} env
  */
@@ -45,7 +45,7 @@ function urlOf(env, variable) {
 /**
  * @param {string} host
  * @param {number} port
- * @returns {Promise<string | undefined>} undefined: somebody listens
+ * @returns {Promise<string | undefined>} undefined: something listens
  */
 async function whyNot(host, port) {
   const socket = connect({ host, port });

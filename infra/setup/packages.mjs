@@ -113,7 +113,7 @@ export function resolvePackage(packages, from, name) {
 }
 
 /**
- * Installs what is missing. What is there and right stays, also what only the other scope needs.
+ * Installs what is missing. What is there and right stays, even if only the other scope needs it.
  *
  * @param {string} root
  * @param {Scope} scope
@@ -123,7 +123,7 @@ export async function install(root, scope, terminal) {
   await terminal.phase(
     'packages',
     async (note, progress) => {
-      // npm tells its children where it is; without it (node infra/start.mjs) the one on PATH does.
+      // npm tells its children where it is. Without that (node infra/start.mjs), PATH says so.
       const npm = process.env.npm_execpath;
       const [command, first] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
       const verb = existsSync(join(root, 'node_modules/.package-lock.json'))
@@ -167,7 +167,7 @@ function notInstalled(verb, output) {
 }
 
 /**
- * Says how many of the packages are there, again and again. npm tells nothing while it works.
+ * Keeps saying how many of the packages are there. npm says nothing while it works.
  *
  * @param {string} root @param {Scope} scope @param {(text: string) => void} progress
  * @returns {() => void} ends it

@@ -13,8 +13,8 @@ import { performance } from 'node:perf_hooks';
  *   options?: { slow?: string },
  * ) => Promise<T>} phase
  *   Runs `work` under a title. Prints the title with its duration when done. `note` adds a detail
- *   to that line. `progress` does too, and shows it at once; on an output that is no terminal it
- *   prints a line now and then. `slow` says beforehand that the phase takes a while.
+ *   to that line. `progress` does too, and shows it at once; on an output that is not a terminal
+ *   it prints a line now and then. `slow` says beforehand that the phase takes a while.
  * @property {(text?: string) => void} print
  * @property {(text: string) => string} bold
  * @property {(text: string) => string} dim
@@ -31,7 +31,7 @@ const TITLE_WIDTH = 34;
  * @param {Out} out
  * @param {{ color?: boolean, quietUnderMs?: number, progressEveryMs?: number }} [options]
  *   `quietUnderMs`: shorter phases print nothing. `progressEveryMs`: the time between lines of
- *   progress on an output that is no terminal.
+ *   progress on an output that is not a terminal.
  * @returns {Terminal}
  */
 export function createTerminal(

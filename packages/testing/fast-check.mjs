@@ -1,8 +1,8 @@
 /**
  * What tests get as `fast-check` (see moduleNameMapper in jest.config.mjs). A property that fails
- * may shrink its counterexample for long. It stops in time to print the smallest one so far before
- * Jest gives up on the test. A property that is only slow, on a busy machine, ends with the cases
- * that it has tried.
+ * may shrink its counterexample for a long time. It stops in time to print the smallest one so far
+ * before Jest gives up on the test. A property that is only slow, on a busy machine, ends with the
+ * cases that it has tried.
  */
 import fc from '../../node_modules/fast-check/lib/fast-check.js';
 
@@ -12,7 +12,7 @@ const SURROGATES = 0x800;
 const CODE_POINTS = 0x110000 - SURROGATES;
 
 fc.configureGlobal({
-  // More cases, on demand, have more time.
+  // If a run asks for more cases, they have more time.
   interruptAfterTimeLimit: HALF_OF_TEST_TIMEOUT_MS * Number(process.env.TIDEGATE_TEST_CASES ?? 1),
   markInterruptAsFailure: false,
 });
@@ -31,7 +31,7 @@ const character = fc.nat({ max: CODE_POINTS - 1 }).map(toCharacter, toIndex);
 
 /**
  * The library's own `string`, but the same characters of `unit: 'binary'` are computed. The library
- * puts all 1.1 million into a map first, which takes each file with such a test a second and 150
+ * puts all 1.1 million into a map first, which costs each file with such a test a second and 150
  * MB.
  */
 export const string = ({ unit, ...constraints } = {}) =>

@@ -26,9 +26,11 @@ export interface ActiveRunnerOptions extends Clocks {
   readonly port: number;
   readonly trust: Trust;
   readonly db: Db;
-  /** How other runners know this one. Only models of its pool are its own. */
+  /** How other runners know this one. It runs only the models of its pool. */
   readonly candidate: LeadOptions['candidate'];
-  /** Open upstream keys: the current one, and the previous one while it is being replaced. */
+  /**
+   * To open upstream keys: the current secret key, and the previous one while it is being replaced.
+   */
   readonly secretKeys: readonly Uint8Array[];
   readonly stateDir: string;
   /** The host name or address of model processes. */
@@ -49,7 +51,7 @@ export interface ActiveRunnerOptions extends Clocks {
 
 /** How long `close` waits for conditions that are still to be written to Postgres. */
 const CLOSE_WRITE_MS = 3_000;
-/** Someone waits for a check, so it has less patience than probes may have. */
+/** Someone is waiting for a check, so it is less patient than a probe may be. */
 const MAX_CHECK_TIMEOUT_MS = 5_000;
 
 /** The work of the active runner, for as long as it leads. */
@@ -127,7 +129,7 @@ export class ActiveRunner {
       };
   }
 
-  /** Takes over the models, then answers calls. Resolves to the port. Rejects when it cannot. */
+  /** Takes over the models, then answers calls. Resolves to the port. Rejects if either fails. */
   async start(): Promise<number> {
     const { fleet, gateways } = this;
     const { host, port, trust, logger, tracing = null } = this.#options;

@@ -233,7 +233,7 @@ describe('a runner as its operator sees it', () => {
     await runner.ended();
   });
 
-  /** Runs one that cannot start. Resolves to what it printed. */
+  /** Runs a runner that cannot start. Resolves to what it printed. */
   async function failedStart(env: Record<string, string>): Promise<string> {
     const child = spawn(process.execPath, [MAIN], {
       stdio: ['ignore', 'pipe', 'ignore'],

@@ -46,7 +46,7 @@ export function createRunnerMetrics(registry: Registry): RunnerMetrics {
   };
 }
 
-/** Models with series of their own: those with the most requests, if there are more. */
+/** At most this many models have series of their own: those with the most requests in flight. */
 const MAX_MODELS = 200;
 
 export interface ObservedModel {

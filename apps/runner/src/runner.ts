@@ -25,7 +25,7 @@ export interface Runner {
   leads(): boolean;
   /**
    * Resolves to the port when this runner is active, now or later. Rejects when its first attempt
-   * to act fails, or when it is closed before.
+   * to act fails, or when it is closed before that.
    */
   readonly active: Promise<number>;
   close(): Promise<void>;
@@ -52,7 +52,7 @@ class CandidateRunner implements Runner {
   #acting: ActiveRunner | null = null;
   /** The runner that leads while this one stands by, and when that was last seen. */
   #leader: { readonly holder: string; readonly seenMs: number } | null = null;
-  /** It leads, and does not answer calls yet. */
+  /** It leads, but does not answer calls yet. */
   #isTakingOver = false;
   #active = new Deferred<number>();
   #wasActive = false;
@@ -113,7 +113,7 @@ class CandidateRunner implements Runner {
   /** Rejects when it is closed, or when it cannot act the first time. */
   async #runUntilClosed(): Promise<void> {
     const { leaseDb: db, candidate, leadTimings: timings, logger, kubernetes } = this.#options;
-    // Loading it takes a second, in which nobody would lead.
+    // Loading it takes a second, in which no runner would lead.
     if (kubernetes) await kubernetesClient();
     const onStandby = (holder: string) => this.#standBy(holder);
     for (;;) {

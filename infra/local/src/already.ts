@@ -6,9 +6,9 @@ import { ownerHint } from './owner.ts';
 import { assertNotRunning } from './process/holder.ts';
 
 /**
- * Refuses a start while the stack runs. It runs before the set-up, which would install and build
- * underneath it. So it loads nothing from node_modules, which may be missing, and ignores arguments
- * it does not know, which may be those of a newer version.
+ * Refuses a start while the stack runs. This runs before the set-up, which would install and build
+ * underneath the stack. So it loads nothing from node_modules, which may be missing, and ignores
+ * arguments that it does not know: they may be a newer version's.
  *
  * @param args the arguments of `npm start`
  * @param isAlive that of packages/processes

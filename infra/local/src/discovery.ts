@@ -10,8 +10,8 @@ export interface Discovery {
 
 /**
  * Keeps what no organization has published yet. If that cannot be found out, everything counts as
- * not published. Never rejects: this must not keep a stack from starting, nor leave a started one
- * behind.
+ * not published. Never rejects: this must neither keep a stack from starting nor leave a started
+ * one behind.
  */
 export async function unpublished(
   databaseUrl: string,

@@ -21,7 +21,10 @@ export interface Files {
   readonly runner: string;
   /** The home of model processes, if they run as another user. */
   readonly models: string;
-  /** A link to what of the stack is elsewhere, for a models' user that cannot come here. */
+  /**
+   * A link to the parts of the stack that are elsewhere, because the models' user cannot enter
+   * here.
+   */
   readonly elsewhere: string;
   readonly logs: string;
   /** Configuration and data of the Prometheus that `--observe` runs. */

@@ -17,7 +17,7 @@ export interface Terminal {
   cyan(text: string): string;
 }
 
-/** How many models of a server are named. The others are counted. */
+/** How many models of a server are named. The others are only counted. */
 const SHOWN_MODELS = 5;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

@@ -21,7 +21,7 @@ export interface ModelsPlace {
   /** Node, and the program of the stand-ins. */
   readonly node: string;
   readonly standin: string;
-  /** The runner's settings of its models' user. */
+  /** The runner's settings for its models' user. */
   readonly settings: Readonly<Record<string, string>>;
   /** What the user of the stack should know. */
   readonly warning: string | null;
@@ -40,9 +40,9 @@ const PREFIX = 'tidegate-models-';
 
 /**
  * Under root, models run as another user. If that user cannot read the checkout or pass through the
- * data folder, for example in root's home, then the stand-in and Node are copied to a folder where
- * it can, and it gets its home there. Models never run as root, unless RUNNER_MODEL_USER says so.
- * `closeModelsPlace` removes the copies.
+ * data folder, for example in root's home, then the stand-in and Node are copied to a folder that
+ * it can enter, and it gets its home there. Models never run as root, unless RUNNER_MODEL_USER says
+ * so. `closeModelsPlace` removes the copies.
  */
 export function openModelsPlace({
   root,
@@ -82,7 +82,7 @@ function ofStandin(root: string): string[] {
   return [join(root, STANDIN), ...packages];
 }
 
-/** A new folder that other users can enter, and only root can write. */
+/** A new folder that other users can enter, and only root can write to. */
 function newFolder(): string {
   const temporary = [tmpdir(), '/tmp'].find((folder) => canExecute(UNPRIVILEGED, [folder])) ?? tmpdir();
   const folder = mkdtempSync(join(temporary, PREFIX));
@@ -110,7 +110,9 @@ function copied(root: string, node: string, place: string): Omit<ModelsPlace, 's
   return { node: own, standin, warning };
 }
 
-/** Whatever the modes in the checkout are: root may have made it with a strict umask. */
+/**
+ * Lets all users read a copy, whatever the modes in the checkout: its umask may have been strict.
+ */
 function openToAll(folder: string): void {
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true }))
     chmodSync(

@@ -7,7 +7,7 @@ import { processOf } from './process/process.ts';
 import { Supervised } from './process/supervised.ts';
 import { planPrometheus } from './prometheus.ts';
 
-/** Serves what it was told, at the address that it was told. */
+/** Is ready, as Prometheus would be, at the address that it was given. */
 const PROGRAM = `#!${process.execPath}
 const { createServer } = require('node:http');
 const [host, port] = process.argv.find((arg) => arg.startsWith('--web.listen-address=')).split('=')[1].split(':');

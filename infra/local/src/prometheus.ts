@@ -16,8 +16,8 @@ export interface Prometheus {
 }
 
 /**
- * The Prometheus of this machine, so that it scrapes every process of the stack and evaluates the
- * alert rules. It is the one on PATH, or else apt's package, unpacked under the data folder.
+ * This machine's Prometheus, set up to scrape every process of the stack and to evaluate the alert
+ * rules. It is the one on PATH, or else apt's package, unpacked under the data folder.
  * @throws EmbeddedError that says how to install one
  */
 export async function planPrometheus({

@@ -13,11 +13,11 @@ export interface Secrets {
   readonly secretKey: string;
   /** Signs the console's cookies. */
   readonly authSecret: string;
-  /** By which services prove who they are. */
+  /** The tokens with which services prove who they are. */
   readonly serviceTokens: Readonly<Record<CallerName, string>>;
-  /** With which services log in to the stack's own Postgres. */
+  /** The passwords with which services log in to the stack's own Postgres. */
   readonly databasePasswords: Readonly<Record<DatabaseService, string>>;
-  /** With which the operator and services log in to the stack's own Redis. */
+  /** The passwords with which the operator and services log in to the stack's own Redis. */
   readonly redisPasswords: Readonly<Record<RedisUser, string>>;
   /** The demo organization. Null until it is created. */
   readonly demo: Demo | null;

@@ -40,7 +40,7 @@ export interface ServiceKind {
   readonly stopTimeoutMs: number;
 }
 
-/** What collectors of traces ask for. */
+/** The secrets that collectors of traces ask for. */
 const TRACING_SECRETS = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'];
 /** The variables of all programs that hold a secret or a login. Each has a form with _FILE, too. */
 const SECRETS = new Set([
@@ -59,7 +59,7 @@ const SECRETS = new Set([
 ]);
 /**
  * How long a gateway may finish its answers when the stack stops. Then it is killed, and the next
- * start settles what it left. A gateway that someone else ends takes the time that any gateway has.
+ * start settles what it left. A gateway that is ended otherwise may take its usual time.
  */
 const DRAIN_MS = 5_000;
 const STOP_TIMEOUT_MS = 10_000;
@@ -80,7 +80,7 @@ export const anyOf = (layout: Layout, service: ServiceName): string => {
   return addresses.includes(',') ? `ipv4:${addresses}` : addresses;
 };
 
-/** The form in which limiter and runner take them. */
+/** The form in which limiter and runner take the tokens. */
 const tokensOf = ({ serviceTokens }: Secrets): string =>
   Object.entries(serviceTokens)
     .map(([service, token]) => `${service}:${token}`)
@@ -189,8 +189,8 @@ export function environmentOf(kind: ServiceKind, instance: Instance, layout: Lay
 
 /**
  * This process's environment, without the variables of the tools that started it, without other
- * installations' certificates, and with no other secrets of the product than these. Models may need
- * the rest (CUDA_VISIBLE_DEVICES, HF_HOME, ...).
+ * installations' certificates, and without the product's secrets, except these. Models may need the
+ * rest (CUDA_VISIBLE_DEVICES, HF_HOME, ...).
  */
 export function inherited(
   env: NodeJS.ProcessEnv = process.env,

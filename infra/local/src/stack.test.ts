@@ -48,7 +48,7 @@ afterEach(async () => {
   await Promise.all(stacks.map((stack) => stack.stop()));
   await Promise.all(databases.map((database) => database.drop()));
   for (const folder of folders) {
-    // Of a launcher that was killed.
+    // What a launcher that was killed has left.
     closeModelsPlace(filesOf(folder));
     rmSync(folder, { recursive: true, force: true });
   }
@@ -104,7 +104,10 @@ const readInfo = (stack: Stack) => JSON.parse(readFileSync(join(stack.dataDir, '
 const processes = (stack: Stack) =>
   JSON.parse(readFileSync(join(stack.dataDir, 'processes.json'), 'utf8')) as KnownProcess[];
 
-/** Starts a process that leads its group, as model processes do. It heeds SIGTERM as told. */
+/**
+ * Starts a process that leads its group, as model processes do. `onTerm` is what it does on
+ * SIGTERM.
+ */
 async function startModel(onTerm: string): Promise<KnownProcess> {
   const script = `process.on('SIGTERM', () => {${onTerm}}); setInterval(() => {}, 1000); console.log('up')`;
   const child = spawn(process.execPath, ['-e', script], { detached: true });

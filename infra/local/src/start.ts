@@ -69,7 +69,7 @@ async function forget({ files, given, options }: StackContext): Promise<void> {
       hint: 'Empty your own database and Redis yourself, or unset DATABASE_URL and REDIS_URL.',
     });
   }
-  // This deletes their records, too. Nobody would find them afterwards.
+  // `wipe` deletes the models' records, too. Nothing could find the processes afterwards.
   await endModels(files, options.stopTimeoutMs);
   wipe(files);
 }
@@ -158,7 +158,7 @@ const ctlEnv = (layout: Layout, { env }: StackOptions): CtlEnv => ({
   RUNNER_ADDRESS: anyOf(layout, 'runner'),
   SECRET_KEY: layout.secrets.secretKey,
   SERVICE_TOKEN: layout.secrets.serviceTokens.ctl,
-  // As the console is started with it.
+  // The same as the console gets.
   OIDC_ONLY: { ...process.env, ...env?.console }.OIDC_ONLY || 'false',
 });
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { signal } from './group.ts';
 
-/** How a child ended. Both null: it could not be started, or nobody knows. */
+/** How a child ended. Both null: it could not be started, or that is unknown. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
@@ -18,7 +18,7 @@ export interface Exit {
 export const exitOf = (child: ChildProcess, event: 'exit' | 'close' = 'exit'): Promise<Exit> =>
   new Promise((resolve) => {
     child.once(event, (code, by) => resolve({ code, signal: by }));
-    // Other errors, such as a signal that could not be sent, are no end.
+    // Other errors, such as a signal that could not be sent, do not mean that it has ended.
     child.on('error', (error) => child.pid === undefined && resolve({ code: null, signal: null, error }));
   });
 

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { identify, isOfThisBoot, type KnownProcess, readStat } from './identity.ts';
 import { until } from './until.ts';
 
-/** Sends a signal to a process or to its whole group. False: nobody got it. */
+/** Sends a signal to a process or to its whole group. False: no process got it. */
 export function signal(pid: number, name: NodeJS.Signals, { group = false } = {}): boolean {
   try {
     process.kill(group ? -pid : pid, name);
@@ -47,7 +47,7 @@ function isGroupAlive(group: number): boolean {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
   if (process.platform !== 'linux') return true;
-  // A leader that runs saves reading of every process, which takes long on a large machine.
+  // If the leader runs, not every process has to be read, which takes long on a large machine.
   if (readStat(group)?.group === group) return true;
   return readdirSync('/proc').some((entry) => /^\d+$/.test(entry) && readStat(entry)?.group === group);
 }

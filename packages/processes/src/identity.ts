@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A process that can be told from a later one with the same pid. It may be kept in a file. */
+/**
+ * A process that can be told apart from a later one with the same pid. It may be kept in a file.
+ */
 export interface KnownProcess {
   readonly pid: number;
   /** When it began, and on Linux in which boot of the machine. */

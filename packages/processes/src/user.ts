@@ -9,9 +9,9 @@ export interface SystemUser {
 }
 
 /**
- * A user that owns nothing and that no system gives to anyone: outside of people's and services'
- * ranges, and of those that systemd hands out. It is not `nobody`, which other programs run as. It
- * has no entry in the system's list of users, so a process may need HOME and USER.
+ * A user that owns nothing and that no system gives to anyone: outside the ranges for people and
+ * services, and outside those that systemd hands out. It is not `nobody`, which other programs run
+ * as. It has no entry in the system's list of users, so a process may need HOME and USER.
  */
 export const UNPRIVILEGED: SystemUser = { uid: 65_522, gid: 65_522, home: null };
 
@@ -19,8 +19,9 @@ const FORM = /^([\w.-]+)(?::([\w.-]+))?$/;
 const isNumber = (text: string): boolean => /^\d{1,9}$/.test(text);
 
 /**
- * Finds a user written as `user` or `user:group`, each a name or a number. The group is the user's
- * own, or for a number the same number. Null: there is no such user or group.
+ * Finds a user written as `user` or `user:group`, each a name or a number. If no group is given, it
+ * is the user's own, or for an unknown number the group of that number. Null: there is no such user
+ * or group.
  */
 export function findUser(text: string): SystemUser | null {
   const [, user = '', group] = FORM.exec(text) ?? [];

@@ -19,7 +19,7 @@ export interface ReceivedSpan {
 export interface Collector {
   /** For OTEL_EXPORTER_OTLP_ENDPOINT. The protocol must be `http/json`. */
   readonly url: string;
-  /** All that was received, as it came. */
+  /** Everything received, as it came. */
   readonly received: Upstream['requests'];
   spans(): ReceivedSpan[];
   close(): Promise<void>;

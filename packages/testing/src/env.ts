@@ -27,7 +27,7 @@ export function testEnv(name: keyof typeof TEST_ENV): string {
 }
 
 /**
- * The number of random cases to try: `usual`, in every `npm test`, or as many more as the run asks
- * for.
+ * The number of random cases to try: `usual` in every `npm test`, or the multiple of it that the
+ * run asks for.
  */
 export const cases = (usual: number): number => usual * Number(process.env[TEST_ENV.cases] ?? 1);

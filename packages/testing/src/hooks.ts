@@ -4,7 +4,7 @@ import { PATIENT_DB } from './patient-db.ts';
 import { testPostgres } from './postgres.ts';
 
 /*
- * An entry of its own: jest's hooks exist only while tests run, and global setup uses the other
+ * A separate entry point: jest's hooks exist only while tests run, and global setup uses the other
  * entry.
  */
 

@@ -13,7 +13,7 @@ afterEach(() => {
   else process.env.CI = ci;
 });
 
-/** In place of jest's. It only notes what it is given. */
+/** Takes the place of jest's `it`, and only notes what it is given. */
 const noted = Object.assign((title: string, test: () => void) => void tests.set(title, test), {
   skip: (title: string) => void skipped.push(title),
   each: () => (title: string, test: () => void) => void tests.set(title, test),

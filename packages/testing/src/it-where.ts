@@ -1,12 +1,13 @@
-/** What this needs of jest's `it`, which exists only while tests run. */
+/** The part of jest's `it` that is needed here. It exists only while tests run. */
 interface It {
   (title: string, test: () => void): void;
   readonly skip: unknown;
 }
 
 /**
- * `it`, for tests that need what not every machine has. Without it they are reported as skipped. In
- * CI they fail instead, because nobody would notice there that their guarantees were not tried.
+ * `it`, for tests that need something that not every machine has. Where it is missing, they are
+ * reported as skipped. In CI they fail instead, because nobody would notice there that their
+ * guarantees were not tested.
  */
 export function itWhere<T extends It>(it: T, isGiven: boolean, need: string): T {
   if (isGiven) return it;

@@ -32,7 +32,7 @@ export async function emptyPostgres(): Promise<TestPostgres> {
 export async function createTemplate(serverUrl: string): Promise<string> {
   const name = newName('template');
   await execute(serverUrl, `CREATE DATABASE ${name}`);
-  // Not loaded by each test file: most use this package, and no database.
+  // Loaded only here, because most test files use this package but no database.
   const { migrate } = await import('@tidegate/db');
   await migrate(urlOf(serverUrl, name));
   return name;

@@ -18,8 +18,9 @@ const DOWN_AFTER_MS = 1_000;
 
 export interface TestRedisOptions {
   /**
-   * Keep an append-only file, so that `restart` finds the data again; default false. One server
-   * forces it to disk before each reply: killed on a slow disk, it would forget answered writes.
+   * Keep an append-only file, so that `restart` finds the data again; default false. A single
+   * server forces it to disk before each reply: otherwise, killed on a slow disk, it would forget
+   * answered writes.
    */
   readonly appendonly?: boolean;
   /** Use one server even when the run uses clusters. */

@@ -4,8 +4,8 @@ import type { Model } from '@tidegate/rpc';
 export type CatalogEntry = Model & { readonly modelId: string };
 
 /**
- * All published models in their current state. Each change takes the next revision and is told to
- * the listeners. Revisions only grow, even across restarts.
+ * All published models in their current state. Each change takes the next revision and is announced
+ * to the listeners. Revisions only grow, even across restarts.
  */
 export class CatalogSource {
   readonly #models = new Map<string, CatalogEntry>();
@@ -13,7 +13,7 @@ export class CatalogSource {
   #revision: number;
 
   /**
-   * Revisions start at the time in microseconds. So they are above all that an earlier runner can
+   * Revisions start at the time in microseconds. So they are above any that an earlier runner can
    * have reached.
    */
   constructor(nowMs: number) {

@@ -6,9 +6,9 @@ import type { ModelStore } from './store.ts';
 const RETRY_MS = 500;
 
 /**
- * Writes conditions to Postgres in the order they came. Only the newest of each model is kept, so
- * at most one for each model waits. A failed write is retried behind the others, until it succeeds
- * or the writer is closed: one model's row may be locked.
+ * Writes conditions to Postgres in the order they came. Only the newest condition of each model is
+ * kept, so at most one per model waits. A failed write is retried behind the others, until it
+ * succeeds or the writer is closed: one model's row may be locked.
  */
 export class ConditionWriter {
   readonly #store: Pick<ModelStore, 'writeCondition'>;
@@ -33,7 +33,8 @@ export class ConditionWriter {
   }
 
   /**
-   * Resolves once everything handed over is written, or after `timeoutMs`. True: it is all written.
+   * Resolves once everything handed over is written, or after `timeoutMs`. True: everything is
+   * written.
    */
   async flush(timeoutMs: number): Promise<boolean> {
     if (!this.#working) return true;
@@ -56,7 +57,7 @@ export class ConditionWriter {
     this.abandon();
   }
 
-  /** Gives up all that is waiting, and writes nothing more. */
+  /** Gives up everything that is waiting, and writes nothing more. */
   abandon(): void {
     this.#closed = true;
   }

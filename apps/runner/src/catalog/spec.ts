@@ -17,7 +17,7 @@ export interface ModelSpec {
   readonly contextTokens: number;
   readonly publishedAtMs: number;
   readonly sleepAfterMs: number;
-  /** What it takes of its pool's capacity while it runs. */
+  /** How much of its pool's capacity it takes while it runs. */
   readonly cost: number;
   /** It is never put to sleep to make room for another model. */
   readonly pinned: boolean;

@@ -43,7 +43,7 @@ export type Event =
   | { readonly type: 'restarting' } // no replica is left, but they are coming back
   | { readonly type: 'halted' }
   | { readonly type: 'idle' | 'drained' | 'called_off' }
-  | { readonly type: 'steady' } // has run long enough to forget its failures and crash
+  | { readonly type: 'steady' } // has run long enough for its failures and its crash to be forgotten
   | { readonly type: 'backoff_over' }
   | { readonly type: 'unwanted' }; // waits for room, and nobody waits for it
 
@@ -116,7 +116,7 @@ export const conditionOf = (state: State): Condition => CONDITIONS[state.phase];
 export const isWakeable = (state: State, mode: Mode): boolean =>
   mode === 'wake_on_request' && WAKEABLE.has(state.phase);
 
-/** Whether all of the model is being ended. */
+/** Whether the model as a whole is being ended. */
 export const isEnding = ({ phase }: State): boolean => phase === 'draining' || HALTING.has(phase);
 
 /** Applies an event to a state. Pure. Returns the same state object if nothing changes. */

@@ -14,18 +14,19 @@ import type { UpstreamAccess } from './upstream-access.ts';
 export interface Drivers {
   create(spec: ModelSpec, report: OnReport): Driver;
   /**
-   * Ends processes of models other than these. Their models were deleted while no runner was
-   * active, or run elsewhere now. Rejects when some could not be ended, once all others have.
+   * Ends processes of models other than these. Those models were deleted while no runner was
+   * active, or now run elsewhere. If some processes cannot be ended, rejects once all others have
+   * been.
    */
   clearStrays(processModels: ReadonlySet<string>): Promise<void>;
   /**
-   * Scales down what a deleted model left, unless it is taken. Rejects when this runner cannot, or
-   * pods are left.
+   * Scales down the workload that a deleted model left, unless it is taken. Rejects if this runner
+   * cannot do that, or if pods are left.
    */
   endWorkload(settings: unknown, isTaken: IsTaken): Promise<void>;
 }
 
-/** Of a model that is only ended, and never called. */
+/** For a model that is only ended, never called. */
 const NO_ACCESS: UpstreamAccess = { name: '', nameAssumed: true, key: '' };
 
 export function createDrivers(options: DriversOptions): Drivers {
@@ -79,7 +80,7 @@ export function createDrivers(options: DriversOptions): Drivers {
 /** Creates the folder of the records if it is missing. Only the runner's user can look into it. */
 function makeStateDir(stateDir: string): void {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  // If someone else owns it, such as a mounted volume, its permissions are theirs to set.
+  // If someone else owns it, as with a mounted volume, its permissions are theirs to set.
   if (statSync(stateDir).uid === process.getuid?.()) chmodSync(stateDir, 0o700);
 }
 

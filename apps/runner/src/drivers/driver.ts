@@ -15,7 +15,10 @@ export interface DownReplica {
   readonly reason: string;
 }
 
-/** Why a start waits while what is left of the last run ends. For users. Empty: nothing is left. */
+/**
+ * Why a start waits while what is left of the last run ends. For users. Empty: nothing is ever
+ * left.
+ */
 export const WAITS_FOR_LAST_RUN = {
   external: '',
   unusable: '',
@@ -25,9 +28,9 @@ export const WAITS_FOR_LAST_RUN = {
 
 export type DriverReport =
   /**
-   * The launch goes on, and this keeps the model from starting for now. Reported again when it
-   * changes. Empty: nothing does any more. The reason is for users. It contains no content and no
-   * secret.
+   * The launch goes on, but for now `reason` keeps the model from starting. Reported again when it
+   * changes. Empty: nothing keeps it from starting any more. The reason is for users. It contains
+   * no content and no secret.
    */
   | { readonly type: 'waiting'; readonly reason: string }
   /**
@@ -36,7 +39,7 @@ export type DriverReport =
   | {
       readonly type: 'up';
       readonly replicas: readonly ReplicaAddress[];
-      /** How many there are, with those that cannot be called. Default: these are all. */
+      /** How many there are, including those that cannot be called. Default: only these. */
       readonly total?: number;
     }
   /**
@@ -71,14 +74,14 @@ export type DriverReport =
  */
 export type LeftBehind = 'process' | 'pending' | 'unknown' | 'remains' | 'remote' | 'nothing';
 
-/** Whether what a deleted model had is another one's by now. Rejects when that is unknown. */
+/** Whether what a deleted model had now belongs to another model. Rejects when that is unknown. */
 export type IsTaken = () => Promise<boolean>;
 
 /** Starts, watches and ends one model. */
 export interface Driver {
   /**
-   * What an earlier runner left behind. Answers within about this time, whatever becomes of what it
-   * asks: gateways wait for it.
+   * Finds out what an earlier runner left behind. Resolves within about `withinMs`, even if whoever
+   * it asks does not answer: gateways are waiting.
    */
   leftBehind(withinMs: number): Promise<LeftBehind>;
   /**
@@ -88,26 +91,26 @@ export interface Driver {
    */
   launch(resumed: boolean): void;
   /**
-   * Reports on a model of which it is unknown whether it runs, as `launch` does, but never starts
-   * it: nobody knows whether it may run. Absent: `leftBehind` always knows.
+   * For a model that may or may not be running. Reports on it as `launch` does, but never starts
+   * it: whether it may start is not decided yet. Absent: `leftBehind` always knows.
    */
   find?(): void;
   /**
-   * Goes by another upstream key and name for what it has launched, and soon reports if calls
-   * cannot work with them. Absent: a new driver takes over.
+   * Uses another upstream key and name for what it has launched, and soon reports if calls cannot
+   * work with them. Absent: a new driver takes over.
    */
   change?(access: UpstreamAccess): void;
   /**
    * Ends the model and everything it started, in bounded time. Nothing is reported after this is
-   * called. Rejects when something is left. A workload that is taken is left as it is. That is
-   * asked each time before it would be changed.
+   * called. Rejects when something is left. A workload that is taken is left as it is. `isTaken` is
+   * asked before each change to it.
    */
   halt(isTaken?: IsTaken): Promise<void>;
   /** Stops watching. The model stays as it is. */
   release(): void;
   /** Removes the files kept for a deleted model. Call it only after `halt`. */
   forget(): Promise<void>;
-  /** The replicas that cannot be called now. Absent: the driver does not know them one by one. */
+  /** The replicas that cannot be called now. Absent: the driver does not know them individually. */
   down?(): DownReplica[];
 }
 
@@ -135,7 +138,7 @@ export interface DriverTimings {
    * answers counts as one that cannot be called.
    */
   readonly probesToEject: number;
-  /** A remote that has not answered this long after its launch has failed. */
+  /** A remote has failed if it has not answered this long after its launch. */
   readonly remoteGraceMs: number;
   /** Between SIGTERM and SIGKILL. */
   readonly stopGraceMs: number;
@@ -145,16 +148,21 @@ export interface DriverTimings {
   readonly exitPollMs: number;
   /** Between two looks at the pods of a starting workload. */
   readonly podPollMs: number;
-  /** How long something must keep a workload's pods from starting before its start has failed. */
+  /**
+   * How long something must keep a workload's pods from starting before its start counts as failed.
+   */
   readonly podProblemMs: number;
   /** Between two looks at how many replicas a running workload should have. */
   readonly countMs: number;
-  /** How long Kubernetes must refuse a right before a start has failed for that. */
+  /** How long Kubernetes must refuse a right before a start fails because of it. */
   readonly forbiddenMs: number;
   /** Before a failed call to Kubernetes is tried again. It doubles with each further failure. */
   readonly apiRetryMs: number;
   readonly maxApiRetryMs: number;
-  /** How long the pods of a workload that was scaled to 0 may take, besides their grace period. */
+  /**
+   * How long the pods of a workload that was scaled to 0 may take to end, on top of their grace
+   * period.
+   */
   readonly scaleDownMs: number;
 }
 

@@ -32,11 +32,11 @@ export interface ExternalDriverOptions {
 interface Run {
   readonly probes: ReplicaProbes;
   readonly signal: AbortSignal;
-  /** Whether servers have had their time to start. From then on failures are reported. */
+  /** Whether the servers have had enough time to start. From then on failures are reported. */
   graceOver: boolean;
   /** The last reported reason. Empty: none since the model was up. */
   reason: string;
-  /** Why replicas are left out, as the log has it, by id. */
+  /** Why replicas are left out, as last logged, by id. */
   readonly logged: Map<string, string>;
 }
 

@@ -38,7 +38,7 @@ export interface DriversOptions extends Clocks {
 
 export type OnReport = (report: DriverReport) => void;
 
-/** How long models share what a server answered, as a part of the time between two probes. */
+/** How long models share what a server answered, as a fraction of the time between two probes. */
 const FRESH = 0.2;
 
 /** Makes drivers of each kind, with what all models of this runner share. */

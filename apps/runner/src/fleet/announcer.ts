@@ -10,7 +10,7 @@ interface AnnouncerDeps {
 
 type Shown = Pick<PersistedCondition, 'condition' | 'reason'>;
 
-/** Tells gateways how one model is, and Postgres each new condition of it. */
+/** Tells gateways the state of one model, and Postgres each of its new conditions. */
 export class Announcer {
   readonly #deps: AnnouncerDeps;
   #revision = 0;
@@ -20,7 +20,7 @@ export class Announcer {
     this.#deps = deps;
   }
 
-  /** The catalog's revision with what was announced last. */
+  /** The catalog's revision as of the last announcement. */
   get revision(): number {
     return this.#revision;
   }
@@ -35,7 +35,7 @@ export class Announcer {
     this.#revision = catalog.put(entry);
     const before = this.#persisted;
     if (before?.condition === condition && before.reason === reason) return;
-    // A start that waits for room, or no longer, is still the same start.
+    // A start that begins or stops waiting for room is still the same start.
     const isSame = condition === 'starting' && before?.condition === condition;
     this.#persisted = { condition, reason, atMs: isSame ? before.atMs : nowMs() };
     writer.write(entry.modelId, this.#persisted);

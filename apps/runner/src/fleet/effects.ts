@@ -23,12 +23,10 @@ interface EffectsDeps {
   readonly dispatch: (event: Event) => void;
 }
 
-/** The pauses between them are two minutes in all. */
+/** The pauses between them add up to two minutes. */
 const MAX_DELETION_ATTEMPTS = 8;
 
-/**
- * Carries out what one model's state machine asks for. What comes of it is dispatched as an event.
- */
+/** Carries out what one model's state machine asks for. The results are dispatched as events. */
 export class Effects {
   readonly #deps: EffectsDeps;
   readonly #ending = new AbortController();
@@ -68,7 +66,7 @@ export class Effects {
     clearTimeout(this.#phaseTimer);
   }
 
-  /** Ends all that is under way. */
+  /** Ends everything that is under way. */
   end(): void {
     this.#ending.abort();
     this.leavePhase();
@@ -77,7 +75,8 @@ export class Effects {
 
   /**
    * Ends what is left of a deleted model and gives back its room. Gives up after some attempts, or
-   * when the runner ends: then the next runner finds it. A workload that is taken is left as it is.
+   * when the runner ends: then the next runner finds what is left. A workload that is taken is left
+   * as it is.
    */
   async endDeleted(runnerEnding: AbortSignal, isTaken: IsTaken): Promise<void> {
     const { driver, tenancy } = this.#deps;
@@ -94,7 +93,7 @@ export class Effects {
     dispatch({ type: 'halted' });
   }
 
-  /** False: not all of it has ended. */
+  /** False: something is left. */
   async #haltDriver(maxAttempts: number, signal: AbortSignal, isTaken?: IsTaken): Promise<boolean> {
     const { driver, timings, logger } = this.#deps;
     for (let failures = 1; ; failures++) {

@@ -20,14 +20,14 @@ const models = fc.array(
   fc.record({
     cost: fc.integer({ min: 1, max: CAPACITY }),
     mode: fc.constantFrom('always_on' as const, 'wake_on_request' as const),
-    /** Whether an earlier runner has left it running, and how long it takes to find out. */
+    /** Whether an earlier runner has left it running. */
     runs: fc.boolean(),
     /** Whether an owner has stopped it. */
     stopped: fc.boolean(),
     turnsToLook: fc.nat(4),
     /** Whether it is found out too late for the takeover. */
     late: fc.boolean(),
-    /** Whether Postgres has it as running, as far as it wakes on request. */
+    /** Whether Postgres has it as running, if it wakes on request. */
     seenRunning: fc.boolean(),
     failedEnds: fc.nat(3),
   }),
@@ -35,7 +35,7 @@ const models = fc.array(
 );
 type Shape = typeof models extends fc.Arbitrary<readonly (infer T)[]> ? T : never;
 
-/** What runs of all models, whoever started it. */
+/** Which models run, whoever started them. */
 class Machine {
   /** Costs of what runs, by model. */
   readonly #running = new Map<string, number>();
@@ -130,7 +130,7 @@ const specOf = ({ cost, mode }: Shape, i: number): ModelSpec => ({
   },
 });
 
-/** A fleet of models of which some run already, and what was asked for them. */
+/** A fleet of models, some of which run already, with what the tests look at. */
 function fleetOf(
   shapes: readonly Shape[],
   {

@@ -39,7 +39,7 @@ export class Fleet {
   /** Deleted models that are being ended, and whether they have a process on this machine. */
   readonly #removals = new Map<Promise<void>, boolean>();
   readonly #left: LeftWorkloads;
-  /** The end of processes of other models. */
+  /** The ending of processes of other models, which `start` begins. */
   #strays: Promise<void> | null = null;
   readonly #ending = new AbortController();
 
@@ -54,7 +54,7 @@ export class Fleet {
   async start(): Promise<void> {
     await this.#reread(this.#deps.timings.takeoverLookMs);
     if (this.#closed) return;
-    // They may take long to end, and gateways wait for this runner.
+    // Strays may take long to end, and gateways are waiting for this runner.
     this.#strays = this.#clearStrays();
     const { idleCheckMs, rereadMs, lookMs } = this.#deps.timings;
     this.#timers.push(
@@ -77,7 +77,7 @@ export class Fleet {
     });
   }
 
-  /** Of a model that runs, also those that cannot be called. */
+  /** The replicas of a running model, including those that cannot be called. */
   allReplicas(modelId: string): number {
     return this.#supervisors.get(modelId)?.allReplicas ?? 0;
   }
@@ -173,7 +173,7 @@ export class Fleet {
     }
   }
 
-  /** Reads only new and changed models whole. */
+  /** Reads new and changed models in full, and only the versions of the others. */
   #reread(lookMs: number): Promise<void> {
     return this.#inOrder(async () => {
       const { store } = this.#deps;
@@ -196,7 +196,8 @@ export class Fleet {
   }
 
   /**
-   * Takes over new and changed models. Nothing starts before all that still run have their room.
+   * Takes over new and changed models. Nothing starts before all models that still run have their
+   * room.
    */
   async #apply(stored: readonly StoredModel[], lookMs: number): Promise<void> {
     if (this.#closed) return;

@@ -12,7 +12,7 @@ export interface LeftWorkloadsDeps {
   readonly logger: Logger;
 }
 
-/** The workloads of models that were deleted, perhaps while no runner acted. */
+/** The workloads of models that were deleted, perhaps while no runner was active. */
 export class LeftWorkloads {
   readonly #deps: LeftWorkloadsDeps;
   #clearing: Promise<void> | null = null;
@@ -27,8 +27,8 @@ export class LeftWorkloads {
   }
 
   /**
-   * Begins to scale them down one after the other, if that is not under way. One that cannot be
-   * scaled down is left for the next call.
+   * Begins to scale them down one after the other, unless that is already under way. One that
+   * cannot be scaled down is left for the next call.
    *
    * @param before what must have ended first
    */
@@ -41,8 +41,8 @@ export class LeftWorkloads {
   }
 
   /**
-   * Whether the workload of a model that was removed here is somebody else's by now: another
-   * model's, or another pool's, if the model has only moved. Rejects when that cannot be found out.
+   * Whether the workload of a model that was removed here has a new owner by now: another model, or
+   * another pool if the model has only moved. Rejects when that cannot be found out.
    */
   async isTaken(modelId: string): Promise<boolean> {
     const left = await this.#deps.store.leftWorkload(modelId);

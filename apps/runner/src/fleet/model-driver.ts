@@ -12,19 +12,19 @@ import { isSameServer } from '../drivers/settings.ts';
 export type CreateDriver = (spec: ModelSpec, report: (report: DriverReport) => void) => Driver;
 
 /**
- * The driver of one model, and the replicas that it reported last, with the settings by which they
- * are called. When a new driver takes over, the one before is heard no more.
+ * The driver of one model, and the replicas that it last reported, with the settings by which they
+ * are called. When a new driver takes over, reports of the previous one are ignored.
  */
 export class ModelDriver {
   readonly #create: CreateDriver;
   readonly #report: (report: DriverReport) => void;
   #driver: Driver;
   #isLaunched = false;
-  /** Nobody knows yet whether the model runs. */
+  /** It is not known yet whether the model runs. */
   #isFinding = false;
-  /** As changed last. */
+  /** As last changed. */
   #spec: ModelSpec;
-  /** Of what is launched. */
+  /** The settings of what is launched. */
   #settings: ModelSpec;
   #replicas: readonly ReplicaAddress[] = [];
   #total = 0;
@@ -45,7 +45,7 @@ export class ModelDriver {
 
   /**
    * The settings that belong to the replicas, or to those of the next launch. A key or a name must
-   * never go to servers that others were given for.
+   * never go to servers for which another one was given.
    */
   get settings(): ModelSpec {
     return this.#isLaunched ? this.#settings : this.#spec;
@@ -56,17 +56,17 @@ export class ModelDriver {
     return this.#replicas;
   }
 
-  /** With those that cannot be called. */
+  /** How many there are, including those that cannot be called. */
   get total(): number {
     return this.#total;
   }
 
-  /** What keeps a launch from being done, as far as the driver has said. */
+  /** What a launch is waiting for, as far as the driver has said. */
   get waitsFor(): string {
     return this.#waitsFor;
   }
 
-  /** Those that cannot be called, as far as they are known one by one. */
+  /** Those that cannot be called, as far as the driver knows them individually. */
   get down(): DownReplica[] {
     return this.#driver.down?.() ?? [];
   }
@@ -75,7 +75,7 @@ export class ModelDriver {
     return this.#driver.leftBehind(withinMs);
   }
 
-  /** Looks for what may run or not, and starts nothing. */
+  /** Looks for a model that may or may not be running. Starts nothing. */
   find(): void {
     this.#isLaunched = true;
     this.#isFinding = true;
@@ -98,8 +98,8 @@ export class ModelDriver {
 
   /**
    * Takes over changed settings. A process continues as it was started, and is called with the key
-   * and the name that belong to its command. Other servers are looked for at once; the replicas of
-   * before stay until the first report.
+   * and the name that belong to its command. Other servers are looked for at once; the previous
+   * replicas stay until the first report.
    */
   change(spec: ModelSpec): void {
     this.#spec = spec;

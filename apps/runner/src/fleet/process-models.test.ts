@@ -35,7 +35,7 @@ describe('a wake-on-request model', () => {
     const gateways = await Promise.all([harness.start()]);
     const port = await gateways[0]?.runner?.active;
     const clients = Array.from({ length: 5 }, () => harness.connect(port ?? 0));
-    // A busy machine may take longer to connect than a client waits for that.
+    // A busy machine may take longer to connect than a client is willing to wait.
     for (const client of clients) await eventually(() => client.room().then(() => true));
     const answers = await Promise.all(
       Array.from({ length: 500 }, (_, i) => clients[i % 5]?.wake(model.modelId)),
@@ -143,7 +143,7 @@ describe('an always-on model', () => {
   });
 
   it('stays stopped over a restart of the runner until an owner starts it', async () => {
-    // It is still starting when the call is answered, on a busy machine, too.
+    // It is still starting when the call is answered, even on a busy machine.
     const model = await harness.publishProcess(
       { delayMs: 2_000 },
       { mode: 'always_on', condition: 'stopped' },

@@ -6,7 +6,7 @@ import { Harness, type PublishedProcess } from '../testing/harness.ts';
 /** Models give way as soon as they are idle. */
 const STEADY = { timings: { minimumStayMs: 0 } };
 const STAY_MS = 3_600_000;
-/** Only to make room. */
+/** They fall asleep only to make room. */
 const SLEEPLESS = { sleepAfterS: 2_000_000 };
 
 let harness: Harness;
@@ -155,7 +155,7 @@ describe('models that share a pool', () => {
     // Longer than any test takes: only the clock below ends a stay.
     const runner = await harness.start({ nowMs, monotonicMs, timings: { minimumStayMs: STAY_MS } });
     await runner.wake(one.modelId);
-    // The machine's clock is set, which is no stay.
+    // The machine's clock is set, which does not count as a stay.
     setAheadMs = 2 * STAY_MS;
     await expect(runner.wake(other.modelId, 300)).rejects.toMatchObject({ code: 4 });
     expect([runs(one), other.starts()]).toEqual([true, []]);

@@ -37,7 +37,7 @@ const MAX_WAITERS = 20_000;
 
 /**
  * Owns one model. Feeds events to its state machine, has the effects carried out, and announces the
- * state that it comes to.
+ * resulting state.
  */
 export class Supervisor {
   readonly #deps: SupervisorDeps;
@@ -111,7 +111,7 @@ export class Supervisor {
     return this.#spec.orgId;
   }
 
-  /** Also those that cannot be called. 0: it does not run. */
+  /** How many replicas there are, including those that cannot be called. 0: it does not run. */
   get allReplicas(): number {
     return this.condition === 'running' ? this.#driver.total : 0;
   }
@@ -124,8 +124,8 @@ export class Supervisor {
   }
 
   /**
-   * Looks for what still runs, which has its room already. What is unknown may run, so it has its
-   * room, too. Call it once, first.
+   * Looks for what is left of an earlier run. If something is left, or that is unknown, the model
+   * holds its room. Call this once, before anything else.
    */
   async look(withinMs: number): Promise<LeftBehind> {
     const found = await this.#driver.leftBehind(withinMs);
@@ -135,8 +135,8 @@ export class Supervisor {
   }
 
   /**
-   * Takes over the model, by its row and by what was found. Call it once, when all that are taken
-   * over together have been looked for: it may ask for room.
+   * Takes over the model, going by its row and by what was found. Call this once, after `look` has
+   * resolved for all models that are taken over together: it may ask for room.
    */
   begin(persisted: PersistedCondition, found: LeftBehind): void {
     if (this.#ended) return;
@@ -171,7 +171,8 @@ export class Supervisor {
 
   dispatch(event: Event): void {
     if (this.#ended) return;
-    // Whoever starts it wants to use it, so it may wait for room as long as a model just used.
+    // Whoever starts it wants to use it, so it may wait for room as long as a model that was just
+    // used.
     if (event.type === 'start') this.#times.use();
     const before = this.#state;
     const { state, effects } = step(before, event, this.#spec.mode);
@@ -289,7 +290,7 @@ export class Supervisor {
     else this.dispatch({ type: 'unwanted' });
   }
 
-  /** Neither is it once the model has been ended. */
+  /** Once ended, the model does not run, so it gives up the room that was kept in case it did. */
   #dropAssumed(): void {
     if (!this.#isAssumed) return;
     this.#isAssumed = false;
@@ -302,7 +303,7 @@ export class Supervisor {
     this.#announcer.announce(catalogEntry(this.#spec, state, this.#driver), status);
   }
 
-  /** It runs, or will not run as things are. */
+  /** Whether the model runs, or will not run as things stand. */
   #isDecided(): boolean {
     return this.condition !== 'starting' && this.condition !== 'asleep';
   }

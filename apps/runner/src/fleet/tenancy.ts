@@ -16,12 +16,12 @@ interface TenancyDeps {
   /** The model as it is at the moment. */
   readonly current: () => { readonly spec: ModelSpec; readonly state: State };
   readonly dispatch: (event: Event) => void;
-  /** Has the reason why it waits told, or taken back. */
+  /** Announces the reason why it waits, or that there is none any more. */
   readonly announce: () => void;
   readonly logger: Logger;
 }
 
-/** One model's part in the room of its pool: what it takes, and what becomes of that. */
+/** One model's share of its pool's room: asks for it, holds it and gives it back. */
 export class Tenancy implements Tenant {
   readonly #deps: TenancyDeps;
   #waitsFor = '';
@@ -92,8 +92,8 @@ export class Tenancy implements Tenant {
   }
 
   /**
-   * Says why the model waits, once for as long as that stays true. Called now and then: mostly it
-   * starts in a moment.
+   * Announces why the model waits, once for as long as that stays true. Called only now and then,
+   * because most waits are over in a moment.
    */
   explainWait(): void {
     const { driver } = this.#deps.current().spec.driver;
@@ -116,7 +116,7 @@ export class Tenancy implements Tenant {
     const { capacity, used } = use;
     const { cost } = this;
     if (this.#waitsFor === '') logger.info({ capacity, used, cost }, 'a model waits for room in its pool');
-    // How full the pool is, only the log tells: it is about models of other organizations, too.
+    // Only the log says how full the pool is: that is about other organizations' models, too.
     const leaving = room.hasLeaving(this.orgId) ? ' A model that is ending still has room there.' : '';
     return `Waits for room in its pool: it needs ${cost} of ${capacity}.${leaving}`;
   }
@@ -140,14 +140,14 @@ export class Tenancy implements Tenant {
   }
 
   /**
-   * Gives back what the model has if nothing of it is left, and the room is not for its next start:
-   * that of an always-on model is, unless it is stopped or its cost has changed.
+   * Gives back the room of a model that has ended, unless the room is for its next start. An
+   * always-on model keeps it for that, unless it is stopped or its cost has changed.
    */
   end(): void {
     if (this.leaving || this.cost !== this.#deps.room.heldBy(this)) this.release();
   }
 
-  /** Gives back what the model has. */
+  /** Gives back the room that the model has. */
   release(): void {
     this.#deps.room.release(this, this.#deps.monotonicMs());
   }

@@ -63,7 +63,7 @@ describe('the times of a model', () => {
   });
 });
 
-/** Both clocks go on together. The wall clock may also be set. */
+/** Both clocks advance together. The wall clock may also be set. */
 function launched() {
   const [wall, monotonic] = [testClock(), testClock(0)];
   const clock = {

@@ -48,14 +48,14 @@ export class Times {
     this.#launchedMs = this.#deps.monotonicMs();
   }
 
-  /** Notes what a model that changes its phase begins or ends. */
+  /** Notes what begins or ends with a change of phase. */
   changePhase(before: State, after: State): void {
     if (after.phase === 'running') this.use();
     if (before.phase !== 'launching') return;
     this.#endLaunch(after.phase === 'running' ? 'running' : after.reason ? 'failed' : 'stopped');
   }
 
-  /** Takes over a model that has been running since then, by the clock of the runner before. */
+  /** Takes over a model that has been running since `sinceMs`, by the previous runner's clock. */
   resume(sinceMs: number): void {
     this.#staysUntilMs = monotonicSince(sinceMs, this.#deps) + this.#deps.timings.minimumStayMs;
   }

@@ -9,8 +9,8 @@ export interface FleetTimings {
   /** Multiplies every backoff. 1 except in tests. */
   readonly backoffFactor: number;
   /**
-   * How long a takeover waits for what can say what still runs, such as Kubernetes. No gateway is
-   * answered in this time.
+   * How long a takeover waits for those who know what still runs, such as Kubernetes. During this
+   * time no gateway gets an answer.
    */
   readonly takeoverLookMs: number;
   /** The same for a model that was just published. Only those who change models wait. */
@@ -48,7 +48,8 @@ export const FLEET_TIMINGS: FleetTimings = {
   acknowledgeMs: 3_000,
   persistMs: 5_000,
   rereadMs: 30_000,
-  // In the time between, others wait for whoever waits longest. It is longer than the minimum stay.
+  // Between these two times, the others wait for whichever has waited longest. That is longer than
+  // the minimum stay.
   room: { patienceMs: 10_000, maxFirstMs: 60_000 },
   minimumStayMs: 30_000,
 };

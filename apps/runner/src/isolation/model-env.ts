@@ -8,7 +8,7 @@ const PASSED = new Set([
   ...['HF_HUB_OFFLINE', 'TORCH_HOME', 'TRITON_CACHE_DIR', 'VLLM_CACHE_ROOT', 'LLAMA_CACHE', 'OLLAMA_MODELS'],
   ...['GPU_DEVICE_ORDINAL', 'ONEAPI_DEVICE_SELECTOR', 'ZE_AFFINITY_MASK'],
 ]);
-/** The locale, and the libraries of GPUs and of arithmetic. */
+/** The locale, and libraries for GPUs and arithmetic. */
 const PASSED_PREFIX = /^(LC|CUDA|NVIDIA|NCCL|HIP|ROCR|ROCM|HSA|OMP|MKL|GGML)_/;
 /** Names of variables that are secrets, such as NVIDIA_API_KEY. */
 export const SECRET_NAME = /key|token|secret|passw|credential/i;
@@ -17,7 +17,7 @@ export const SECRET_NAME = /key|token|secret|passw|credential/i;
 const OWN =
   /^(DATABASE_URL|SECRET_KEY|AUTH_SECRET|SERVICE_TOKENS?|PGPASSWORD|PGPASSFILE)|^(ADMIN|RUNNER|LIMITER|GATEWAY|METERING|CONSOLE|OIDC|TIDEGATE|BETTER_AUTH|REDIS|GRPC_TLS)_|^(LOG_LEVEL|PORT|HOME|USER|LOGNAME)$/;
 
-/** Names of variables. `*` at the end stands for any rest. */
+/** Names of variables. `*` at the end stands for any ending. */
 export const VARIABLE_NAMES = /^[A-Za-z_]\w*\*?(,[A-Za-z_]\w*\*?)*$/;
 
 /**
@@ -25,7 +25,7 @@ export const VARIABLE_NAMES = /^[A-Za-z_]\w*\*?(,[A-Za-z_]\w*\*?)*$/;
  * contain no secret, and those that the operator names.
  *
  * @param named names that match `VARIABLE_NAMES`
- * @throws ConfigError if a variable of Tidegate's is named
+ * @throws ConfigError if one of Tidegate's own variables is named
  */
 export function modelEnv(env: Variables, named: string | undefined): Record<string, string> {
   const names = named?.split(',') ?? [];

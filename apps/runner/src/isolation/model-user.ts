@@ -5,13 +5,13 @@ import { ConfigError, type Variables } from '@tidegate/runtime';
 
 /** The user that model processes run as. */
 export interface ModelUser {
-  /** Null: the runner's own user, to whom nothing of the runner is closed. */
+  /** Null: the runner's own user, who has access to everything of the runner's. */
   readonly user: SystemUser | null;
   /** The variables that tell the processes who they are. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The runner's settings of it. */
+/** The runner's settings for it. */
 export interface ModelUserSettings {
   readonly wanted: string | undefined;
   readonly home: string | undefined;

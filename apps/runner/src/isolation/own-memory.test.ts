@@ -24,7 +24,10 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** Runs Node from a copy with this mode, and tells who owns its environment and what is open. */
+/**
+ * Runs a copy of Node with this mode, and returns who owns its environment and which of its files
+ * can be opened.
+ */
 async function openFiles(mode: number) {
   const node = join(dir, 'node');
   copyFileSync(realpathSync(process.execPath), node);

@@ -14,8 +14,8 @@ import { hasEnded } from './own-process.ts';
 
 export interface LeadTimings {
   /**
-   * How long the lease lasts without being renewed. By then its holder stops leading, and another
-   * runner takes the lease.
+   * How long the lease lasts without being renewed. By then its holder has stopped leading, and
+   * another runner takes the lease.
    */
   readonly leaseMs: number;
   /** Between two renewals. */
@@ -26,15 +26,15 @@ export interface LeadTimings {
 
 export const LEAD_TIMINGS: LeadTimings = { leaseMs: 8_000, renewMs: 2_000, tryMs: 500 };
 
-/** How much earlier than the lease the lead ends. Timers may be late, and clocks drift. */
+/** How much earlier the lead ends than the lease. Timers may be late, and clocks drift. */
 const MARGIN_MS = 500;
 /** How long `release` waits for a silent server. */
 const RELEASE_MS = 2_000;
 
 /**
  * Creates the lease's own client of Postgres, so that it waits for no other query. It gives up on a
- * silent server while there is time to renew the lease over another connection. One connection may
- * be waiting for a model's row, whose condition is to be written.
+ * silent server while there is still time to renew the lease over another connection. One
+ * connection may be waiting for the row of a model whose condition is to be written.
  */
 export const createLeaseDb = (url: string): Db =>
   createDb(url, { maxConnections: 2, connectTimeoutMs: 2_000, statementTimeoutMs: 2_000 });
@@ -54,7 +54,7 @@ export interface Lead {
   readonly lost: AbortSignal;
   /**
    * Whether the lease surely lasts at this moment. A process that stood still may continue before
-   * it notices that it has expired.
+   * it notices that the lease has expired.
    */
   holds(): boolean;
   /**
@@ -88,7 +88,7 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
   return null;
 }
 
-/** Its holder has ended, or is this process, which was not answered in time when it took it. */
+/** True if its holder has ended, or is this process, which took it but got no answer in time. */
 const isOver = (holder: string | null, own: string | null): boolean =>
   hasEnded(holder) || (holder !== null && holder === own);
 
@@ -107,10 +107,7 @@ class HeldLead implements Lead {
   #expiry: NodeJS.Timeout | undefined;
   #endsAtMs = 0;
 
-  /**
-   * @param takenMs when the lease was asked for, by `performance.now`; it lasts at least from then
-   * on
-   */
+  /** @param takenMs when the lease was asked for, by `performance.now`; it began then, or later */
   constructor(options: LeadOptions, epoch: bigint, takenMs: number) {
     this.#options = options;
     this.#outage = createOutage(options.logger, 'the lease could not be renewed');
@@ -159,7 +156,7 @@ class HeldLead implements Lead {
     }
   }
 
-  /** False: another runner has taken it. Null: it is not known. */
+  /** False: another runner has taken it. Null: that is unknown. */
   async #renew(): Promise<boolean | null> {
     const { db, candidate, timings } = this.#options;
     try {
@@ -172,7 +169,7 @@ class HeldLead implements Lead {
     }
   }
 
-  /** Has the lead end when a lease that was asked for at this time is about to. */
+  /** Has the lead end shortly before a lease that was asked for at `sentMs`. */
   #lastFrom(sentMs: number): void {
     clearTimeout(this.#expiry);
     this.#endsAtMs = sentMs + this.#options.timings.leaseMs - MARGIN_MS;

@@ -60,16 +60,16 @@ export interface ConditionChange {
   readonly at: Date;
 }
 
-/** The most changes that are kept of a model, and for how long. The screens say the same. */
+/** How many changes are kept for each model, and for how long. The screens say the same. */
 const KEPT_CHANGES = 200;
 const KEPT_DAYS = 35;
 
 /**
  * Writes a model's condition, and adds it to the model's history, if the lease still has this
- * epoch. False: it has not, and nothing is written. The condition of a model that has moved to
+ * epoch. False: it does not, and nothing is written. The condition of a model that has moved to
  * another pool is not written either. While this runs, nobody can take the lease, so no write of an
  * earlier holder follows one of a later holder. It is one statement, so that the server completes
- * it whatever becomes of the runner. It locks the model first: it must not keep others from the
+ * it whatever happens to the runner. It locks the model first: it must not keep others from the
  * lease while it waits.
  */
 export async function writeConditionUnder(

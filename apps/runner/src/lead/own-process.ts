@@ -6,8 +6,8 @@ import { identify, isAlive } from '@tidegate/processes';
 export const ownName = (): string => `${hostname()}:${process.pid}`;
 
 /**
- * Names this process to other runners that can see it: those with the same namespace of processes,
- * in the same boot of the machine. Null: the system has no such names.
+ * Names this process to other runners that can see it: those in the same PID namespace, since the
+ * same boot of the machine. Null: the system has no such names.
  */
 export function ownProcess(): string | null {
   const namespace = pidNamespace();
@@ -15,7 +15,7 @@ export function ownProcess(): string | null {
   return namespace === null || known === null ? null : `${namespace} ${known.pid} ${known.identity}`;
 }
 
-/** Whether a process so named has surely ended. */
+/** Whether the process with this name has surely ended. */
 export function hasEnded(name: string | null): boolean {
   const [namespace, pid, identity] = name?.split(' ') ?? [];
   if (!namespace || !pid || !identity) return false;

@@ -33,14 +33,15 @@ export interface RoomDecision {
 }
 
 /**
- * Who starts and who gives way in a pool. Pure. Models start in the order of `wanting`, always-on
- * models too. Free room and room that is coming back go to earlier models first. If it is not
- * enough, idle models give way, the least recently used first, and only as many as are needed.
+ * Decides which models of a pool start and which give way. Pure. Models start in the order of
+ * `wanting`, always-on models too. Free room and room that is coming back go to earlier models
+ * first. If it is not enough, idle models give way, the least recently used first, and only as many
+ * as are needed.
  *
  * A model for which no room can be made at the moment is passed over, until it has waited for
  * `patienceMs`. From then on nothing that comes after it starts before it, and idle models give way
- * one by one, because the others may never be idle at the same moment. What has no room beside
- * pinned models is passed over for as long as they stay.
+ * one by one, because the others may never be idle at the same moment. A model that has no room
+ * beside pinned models is passed over for as long as those stay.
  */
 export function decide(
   capacity: number,
@@ -83,7 +84,7 @@ export function decide(
     idle = idle.filter((holder) => !yielding.includes(holder));
     sleep.push(...yielding.map(({ modelId }) => modelId));
     coming += sum(yielding);
-    // Free room is of use now, so as little of it as possible is kept for later.
+    // Free room can be used now, so as little of it as possible is kept for later.
     const fromComing = Math.min(coming, one.cost);
     coming -= fromComing;
     free -= one.cost - fromComing;
@@ -91,7 +92,7 @@ export function decide(
   return { start, sleep, refuse, first };
 }
 
-/** What always-on models hold for as long as nobody stops them. */
+/** What always-on models hold until someone stops them. */
 export const permanentIn = (holders: readonly Holder[]): number =>
   sum(holders.filter(({ alwaysOn, leaving }) => alwaysOn && !leaving));
 
@@ -106,7 +107,8 @@ function leastRecentlyUsed(idle: readonly Holder[], needed: number): readonly Ho
     if (holder.cost > 0) chosen.push(holder);
   }
   if (sum(chosen) < needed) return null;
-  // A larger one that was chosen last may make earlier ones needless: the most recently used stay.
+  // A larger one that was chosen last may make earlier ones unnecessary: the most recently used
+  // stay.
   for (const holder of [...chosen].reverse())
     if (sum(chosen) - holder.cost >= needed) chosen = chosen.filter((one) => one !== holder);
   return chosen;

@@ -127,13 +127,13 @@ describe('a large model that waits', () => {
       let before = [false, false, false, false];
       new PoolWorld({ capacity: 12, models, arrivals }).run(1_000, (pool) => {
         const now = pool.models.map(isRunning);
-        // Of the small ones, those while the large one waits.
+        // Of the small ones' starts, only those while the large one waits count.
         now.forEach((runs, i) => {
           if (runs && !before[i] && (i === 0 || pool.nowMs < 600)) starts[i] = (starts[i] ?? 0) + 1;
         });
         before = now;
       });
-      // In 600 ticks each of them has three turns at least, between those of the large one.
+      // In 600 ticks each small one has at least three turns, between those of the large one.
       expect(Math.min(starts[2] ?? 0, starts[3] ?? 0)).toBeGreaterThan(2);
       expect(starts[0]).toBeGreaterThan(0);
     },
@@ -142,7 +142,7 @@ describe('a large model that waits', () => {
 
 /** Models that are used again and again, and are idle again within this time. */
 const IDLE_WITHIN_MS = 12;
-/** For so long at least, so that its gateways can let go of it. */
+/** They are idle for at least this long, so that their gateways can let go of them. */
 const IDLE_FOR_MS = 3;
 const LONG_MS = 2_000;
 
@@ -165,7 +165,7 @@ describe('arrivals that never end', () => {
   it('never starve a model that can get room, however often the others are used', () => {
     fc.assert(
       fc.property(users, ({ capacity, users: all, pinned, alwaysOn }) => {
-        // Both stay for ever once they run, so there is room beside one of each at most.
+        // Pinned and always-on models stay for ever once they run, so there is at most one of each.
         const models = all.map((one, i) => ({
           cost: one.cost,
           pinned: pinned && i === 0,

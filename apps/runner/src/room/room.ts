@@ -1,10 +1,10 @@
 import { decide, type Holder, permanentIn } from './decide.ts';
 
-/** A model of the pool, as its room is shared out. */
+/** A model of the pool, as far as sharing out room is concerned. */
 export interface Tenant {
   readonly modelId: string;
   readonly orgId: string;
-  /** What a start of it needs now. */
+  /** What a start would take now. */
   readonly cost: number;
   readonly alwaysOn: boolean;
   readonly pinned: boolean;
@@ -22,7 +22,7 @@ export interface Tenant {
 /** How full a pool is. */
 export interface RoomUse {
   readonly capacity: number;
-  /** What models take that run, start or are being ended. */
+  /** What is taken by models that run, start or are being ended. */
   readonly used: number;
   /** Models that wait until there is room. */
   readonly waiting: number;
@@ -36,8 +36,8 @@ export interface RoomTimings {
 }
 
 /**
- * Shares out what a pool has. A tenant asks for room before it starts, and gives it back when all
- * of it has ended. It has no clock: whoever calls says what time it is.
+ * Shares out a pool's capacity. A tenant asks for room before it starts, and gives it back when
+ * nothing of it runs any more. The room has no clock: callers say what time it is.
  */
 export class Room {
   readonly #timings: RoomTimings;
@@ -62,7 +62,7 @@ export class Room {
     this.share(nowMs);
   }
 
-  /** Null: the pool has no capacity, so nobody counts. */
+  /** Null: the pool has no capacity, so nothing is counted. */
   use(): RoomUse | null {
     if (this.#capacity === null) return null;
     const used = [...this.#holders.values()].reduce((total, cost) => total + cost, 0);
@@ -99,7 +99,7 @@ export class Room {
     if (!this.#holders.has(tenant)) this.#holders.set(tenant, tenant.cost);
   }
 
-  /** What the tenant holds. It stays the same until it is given back, though its cost changes. */
+  /** What the tenant holds. It stays the same until it is given back, even if the cost changes. */
   heldBy(tenant: Tenant): number {
     return this.#holders.get(tenant) ?? 0;
   }
@@ -165,9 +165,9 @@ export class Room {
   }
 
   /**
-   * Whoever has been first for too long goes to the back, so that those behind it come first. Its
-   * time counts from when others began to wait for it, not from its arrival. Otherwise it could be
-   * over before it starts.
+   * A model that has been first for too long goes to the back, so that those behind it get their
+   * turn. Its time counts from when others began to wait for it, not from its arrival. Otherwise
+   * that time could be over before it begins.
    */
   #sendToBack(nowMs: number): void {
     const first = this.#first;

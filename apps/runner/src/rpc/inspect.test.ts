@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** A server that says which keys it was asked with. */
+/** A server that notes which keys it was asked with. */
 async function keptBy() {
   const keys = new Set<string | undefined>();
   const server = await startUpstream(async ({ headers }, reply) => {

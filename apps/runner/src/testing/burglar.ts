@@ -1,6 +1,6 @@
 /**
- * A command that prints what it can get of its runner and of the files in $1: environment, memory,
- * records and logs. It says what it could open.
+ * A command that prints what it can get from its runner and from the files in $1: environment,
+ * memory, records and logs. It says what it could open.
  */
 export const BURGLAR = `
   echo "uid $(id -u), groups $(id -G)"

@@ -22,7 +22,7 @@ export const scaleOf = ({ name, namespace, plural, replicas, observed, version }
   status: { replicas: observed, selector: `app=${name},of=${KINDS[plural]}` },
 });
 
-/** The only slice of a Service, by address and whether it is ready. */
+/** The only slice of a Service, from its addresses and whether each is ready. */
 export function sliceOf(
   service: string,
   version: number,

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { answer, type Json, refuse, scaleOf, send, sliceOf, status } from './kubernetes-objects.ts';
 
-/** One thing that was asked, in the words of a Role. */
+/** One request, in the words of a Role. */
 export interface Asked {
   readonly group: string;
   /** With its subresource. */
@@ -21,7 +21,7 @@ interface WatchedStream {
 }
 
 const SLICES = 'endpointslices';
-/** What a list is asked for with `fieldSelector` and the path of that field here. */
+/** How to read each field that a `fieldSelector` may name. */
 const FIELDS: Record<string, (item: Json) => unknown> = {
   type: ({ type }) => type,
   reason: ({ reason }) => reason,
@@ -37,9 +37,9 @@ const FIELDS: Record<string, (item: Json) => unknown> = {
 export class FakeKubernetes {
   readonly asked: Asked[] = [];
   token = 'first-token';
-  /** The answers of the next calls with this verb and resource, instead of the right ones. */
+  /** Answers for the next calls with this verb and resource, instead of the right ones. */
   readonly failures: { match: string; status: number; message: string }[] = [];
-  /** Called before a scale is written, once: another writer. */
+  /** Called once, before a scale is written: plays another writer. */
   meanwhile: (() => void) | null = null;
   /** Plays the controllers: called after a count was set. */
   onScale: (path: string, replicas: number) => void = () => {};
@@ -101,12 +101,12 @@ export class FakeKubernetes {
     this.#workloads.set(path, { replicas, observed: replicas, version: ++this.#version });
   }
 
-  /** Somebody deletes it. Its pods end later. */
+  /** Someone deletes it. Its pods end later. */
   deleteWorkload(path: string): void {
     this.#workloads.delete(path);
   }
 
-  /** What somebody has set: `ns/deployments/name`. */
+  /** The count that was set. The path is `ns/deployments/name`. */
   replicas(path: string): number {
     return this.#workloads.get(path)?.replicas ?? -1;
   }
@@ -121,7 +121,7 @@ export class FakeKubernetes {
     this.#lists[list] = items;
   }
 
-  /** The endpoints of a Service of one slice, by address and whether they are ready. */
+  /** Sets the endpoints of a Service with one slice: addresses, and whether each is ready. */
   endpoints(service: string, port: number, ready: Record<string, boolean>): void {
     const known = this.#slices.has(service);
     const slice = sliceOf(service, ++this.#version, port, ready);
@@ -142,7 +142,7 @@ export class FakeKubernetes {
     for (const { response } of this.#watches) send(response, { type: 'BOOKMARK', object });
   }
 
-  /** Forgets what was, as compaction does. */
+  /** Forgets the history, as compaction does. */
   compact(): void {
     this.#history = [];
     this.#oldest = ++this.#version;

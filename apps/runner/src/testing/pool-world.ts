@@ -9,13 +9,13 @@ interface At {
   readonly atMs: number;
 }
 
-/** What happens in a pool. A model is given by its number. Time goes in ticks. */
+/** What happens in a pool. A model is given by its number. Time passes in ticks. */
 export interface World {
   readonly capacity: number;
   /** How long gateways take to let go of a model. */
   readonly drainMs?: number;
   readonly models: readonly Pick<Tenant, 'cost' | 'alwaysOn' | 'pinned'>[];
-  /** A model is asked for, and used for so long if it runs. */
+  /** A model is asked for, and used for this long if it runs. */
   readonly arrivals: readonly (At & { readonly model: number; readonly forMs: number })[];
   /** Models are stopped or deleted, and some take long to end. */
   readonly stops?: readonly (At & { readonly model: number; readonly endsAfterMs: number })[];
@@ -31,7 +31,7 @@ export class WorldModel implements Tenant {
   /** What it took when it started. */
   held = 0;
   lastUsedMs = 0;
-  /** Since when it waits. */
+  /** Since when it has been waiting. */
   askedMs: number | null = null;
   cost: number;
   readonly modelId: string;
@@ -108,7 +108,7 @@ export class WorldModel implements Tenant {
     this.arrive(0);
   }
 
-  /** Goes on with what ends by itself. */
+  /** Continues what ends by itself. */
   tick(): void {
     if (this.#phaseEndsMs > this.#pool.nowMs) return;
     if (this.phase === 'draining') this.#leave(END_MS);
@@ -156,7 +156,7 @@ export class PoolWorld {
     return this.models.reduce((sum, { held }) => sum + held, 0);
   }
 
-  /** What those hold that keep it until their owner stops them. */
+  /** What is held by those that keep it until their owner stops them. */
   heldBy(which: 'alwaysOn' | 'pinned'): number {
     return this.models
       .filter((model) => model[which] && model.phase === 'running')

@@ -26,8 +26,8 @@ export interface GatewaysOptions {
   readonly nowMs: () => number;
   /**
    * How long a disconnected gateway is assumed to continue as it last reported: it serves from its
-   * last catalog. For as long after gateways can reach it, a runner assumes that there may be some
-   * that it has not met yet.
+   * last catalog. For the same time after gateways can first reach it, a runner assumes that there
+   * may be some that it has not met yet.
    */
   readonly absentGraceMs: number;
   readonly onUse: (modelId: string) => void;
@@ -69,7 +69,7 @@ export class Gateways {
     };
   }
 
-  /** Whether no gateway uses the model, including those that we may not hear. */
+  /** Whether no gateway uses the model, including those that the runner may not be hearing. */
   isUnused(modelId: string): boolean {
     return !this.#someAbsent() && ![...this.#links].some(({ activity }) => (activity.get(modelId) ?? 0) > 0);
   }
@@ -99,7 +99,7 @@ export class Gateways {
 
   /**
    * Waits until every gateway has applied the revision that shows the model asleep, and has none of
-   * its requests in flight. False: the model is in use, some gateway was not heard in time, or
+   * its requests in flight. False: the model is in use, some gateway was not heard from in time, or
    * `signal` was aborted.
    */
   drained(modelId: string, revision: number, timeoutMs: number, signal: AbortSignal): Promise<boolean> {

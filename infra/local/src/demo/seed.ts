@@ -82,7 +82,7 @@ export async function seedDemo(
   return { secrets: rememberDemo(files, { ...demo, standins }), models };
 }
 
-/** What settings say of where a model runs. */
+/** What settings say about where a model runs. */
 type ModelLocation = Partial<Pick<DemoPublication, 'urls' | 'command'>>;
 
 const locationOf = ({ urls = [], command }: ModelLocation): string => command ?? urls.join(',');

@@ -38,8 +38,8 @@ function tryLink(from: string, to: string): boolean {
 }
 
 /**
- * Removes the lock of a launcher that has ended. Another launcher may have put its own in that
- * place since the lock was read: then it stays.
+ * Removes the lock of a launcher that has ended. Another launcher may have put its own lock there
+ * since this one was read: then that lock stays.
  */
 export function removeStale(lock: string, aside: string): void {
   try {
@@ -56,7 +56,8 @@ export function removeStale(lock: string, aside: string): void {
 /** Ends what a killed launcher left running, so that no other process writes to the data. */
 export async function endLeftovers({ processes }: Files): Promise<void> {
   const known = (readJson(processes) ?? []) as KnownProcess[];
-  // What cannot be ended is no reason not to start: the stores guard their data themselves.
+  // A process that cannot be ended does not prevent a start: the stores guard their data
+  // themselves.
   await Promise.allSettled(known.filter(isAlive).map((leader) => endGroup(leader, LEFTOVER_TIMINGS)));
   removeFile(processes);
 }

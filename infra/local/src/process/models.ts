@@ -25,7 +25,7 @@ export async function endModels({ runner }: Files, stopGraceMs = STOP_GRACE_MS):
   );
 }
 
-/** Of all pools: those that have other names than `local` have folders of their own. */
+/** The records of all pools: those with other names than `local` have folders of their own. */
 function recordsIn(folder: string): string[] {
   try {
     const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });

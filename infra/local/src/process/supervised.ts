@@ -2,7 +2,7 @@ import { signal } from '@tidegate/processes';
 import { StackError } from '../errors.ts';
 
 /**
- * How often a start is tried while the run ends before it is ready. A service may start faster than
+ * How often a start is tried if the run ends before it is ready. A service may start faster than
  * what it depends on.
  */
 const START_ATTEMPTS = 3;
@@ -25,7 +25,7 @@ export interface Run {
 export interface Startable {
   /** Unique in the stack: gateway, gateway-2, postgres, ... */
   readonly name: string;
-  /** A run that was this long is started again at once when it ends. */
+  /** After a run that has lasted this long, the next one starts at once. */
   readonly steadyMs: number;
   /** @throws EmbeddedError when a store does not start */
   launch(): Promise<Run>;
@@ -69,7 +69,7 @@ export class Supervised {
   /**
    * Resolves when it is ready.
    *
-   * @throws StackError when it does not become ready, or is stopped before
+   * @throws StackError when it does not become ready, or is stopped before that
    */
   async start(): Promise<void> {
     this.#wanted = true;
@@ -102,7 +102,7 @@ export class Supervised {
     await this.#run?.stop();
   }
 
-  /** False: it ended, got stuck or was stopped before. Rejects when it cannot begin. */
+  /** False: it ended, got stuck or was stopped before that. Rejects when it cannot begin. */
   async #bringUp(): Promise<boolean> {
     this.#opening = this.#open();
     const run = await this.#opening;

@@ -34,7 +34,7 @@ export function redisUsers(
   );
 }
 
-/** The URL with which a service logs in where `url` leads. */
+/** The URL with which a service logs in to the Redis at `url`. */
 export function redisUrlOf(
   url: string,
   user: RedisUser,

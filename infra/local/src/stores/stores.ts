@@ -30,11 +30,11 @@ interface Server {
 
 /** A store that the stack runs. */
 export interface StackStore extends Startable {
-  /** Where it is, once it was started: always at the same port. */
+  /** Where it is, once it has been started: always at the same port. */
   readonly url: string;
 }
 
-/** Whenever it is started, it has the same port and data. */
+/** Each start uses the same port and data. */
 function storeOf(name: string, open: () => Promise<Server>): StackStore {
   let url = '';
   return {

@@ -17,7 +17,7 @@ export interface FindProgramOptions {
   readonly onLog?: (line: string) => void;
 }
 
-/** Waits for another apt to finish. */
+/** How long to wait for another apt to finish. */
 const LOCK_TIMEOUT_S = 120;
 
 const CHROMIUM: Program = {

@@ -13,7 +13,7 @@ export interface UnpackedProgram {
 
 /**
  * Finds a program on PATH or unpacked in `localDir`. If it is in neither, downloads its package
- * with apt and unpacks it there: nothing is installed, so the package's service is not either.
+ * with apt and unpacks it there: nothing is installed, so the package's service is not started.
  * @throws EmbeddedError that says in one line how to install it
  */
 export async function findOrUnpack(program: UnpackedProgram, localDir: string): Promise<string> {

@@ -36,7 +36,7 @@ export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
 }
 
 /**
- * Runs `body` while packages start no services: Debian's policy file says so. An existing policy
+ * Runs `body` while Debian's policy file keeps packages from starting services. An existing policy
  * file stays as it is, unless a run that was killed has left it.
  */
 export async function withoutServices(body: () => Promise<void>, policy = POLICY): Promise<void> {

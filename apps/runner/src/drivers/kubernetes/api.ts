@@ -20,7 +20,9 @@ export interface WatchEvent {
   readonly object: V1EndpointSlice & { readonly code?: number };
 }
 
-/** An answer that is no success. The message is the API server's, or says why there was none. */
+/**
+ * An answer other than a success. The message is the API server's, or says why there was no answer.
+ */
 export class ApiError extends Error {
   /** 0: there was no answer. */
   readonly status: number;
@@ -41,7 +43,7 @@ export interface Leading {
 }
 
 export interface ApiTimings {
-  /** A call other than a watch, with its whole answer. */
+  /** For a call other than a watch, including its whole answer. */
   readonly callMs: number;
   /** How long the server is asked to keep a watch open. */
   readonly watchMs: number;
@@ -51,21 +53,21 @@ export interface ApiTimings {
 
 export const API_TIMINGS: ApiTimings = { callMs: 10_000, watchMs: 240_000, watchGraceMs: 15_000 };
 
-/** The most of a list that is read. */
+/** The most items of a list that are read. */
 const MAX_SLICES = 500;
 const MAX_PODS = 50;
 const MAX_EVENTS = 100;
 const MAX_AUTOSCALERS = 500;
-/** Workloads whose pods can be found after they were deleted: those that were seen last. */
+/** The most workloads whose pods can be found after their deletion: those seen last. */
 const MAX_SELECTORS = 10_000;
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 /**
- * The part of the Kubernetes API that the driver uses. All methods throw an `ApiError`. What they
- * call needs the rights in `infra/kubernetes/model-namespace/role.yaml`.
+ * The part of the Kubernetes API that the driver uses. Every failure is an `ApiError`. The calls
+ * need the rights in `infra/kubernetes/model-namespace/role.yaml`.
  */
 export class KubernetesApi {
-  /** Aborted when this runner leads no more. Then it changes nothing. */
+  /** Aborted when this runner no longer leads. From then on it changes nothing. */
   readonly lost: AbortSignal;
   readonly #connection: Pick<Connection, 'send'>;
   readonly #lead: Leading;
@@ -87,7 +89,9 @@ export class KubernetesApi {
     return scale;
   }
 
-  /** Finds the pods of a workload, also after it was deleted. Undefined: it was not seen lately. */
+  /**
+   * Selects the pods of a workload, even after it was deleted. Undefined: it was not seen lately.
+   */
   selectorOf(workload: Workload): string | undefined {
     return this.#selectors.get(scalePath(workload));
   }
@@ -134,7 +138,7 @@ export class KubernetesApi {
         const answer = await this.#send(call, limited);
         for await (const line of linesOf(answer, MAX_BODY_BYTES)) onEvent(eventOf(line));
       } catch (error) {
-        // The connection died silently. The next watch continues where this one was.
+        // The connection died silently. The next watch continues where this one stopped.
         if (!expired()) throw error;
       }
     });
@@ -178,7 +182,7 @@ export class KubernetesApi {
     throw new ApiError(status, messageOf(await readBounded(answer, MAX_BODY_BYTES), status));
   }
 
-  /** Ends the work after a time, and turns every failure into an `ApiError`. */
+  /** Ends the work after `limitMs`, and turns every failure into an `ApiError`. */
   #within<T>(
     limitMs: number,
     signal: AbortSignal,

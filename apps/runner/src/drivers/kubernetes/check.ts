@@ -12,20 +12,20 @@ export interface Kubernetes {
 export const NOT_CONFIGURED =
   'This runner runs no models in Kubernetes: RUNNER_KUBERNETES is not set for it.';
 
-/** Why this runner cannot have such a model at all. Empty: it can. */
+/** Why this runner cannot run such a model at all. Empty: it can. */
 export function ruledOut(kubernetes: Kubernetes | null, { namespace }: KubernetesSettings): string {
   if (!kubernetes) return NOT_CONFIGURED;
   if (kubernetes.namespaces.has(namespace)) return '';
   return `The namespace ${namespace} is not among those of this runner (RUNNER_KUBERNETES_NAMESPACES).`;
 }
 
-/** Whoever publishes waits for it. */
+/** Whoever publishes the model waits for the check. */
 const CHECK_MS = 8_000;
 
 export interface CheckedWorkload {
   /** Why it cannot be a model now, for an operator. Empty: it can. */
   readonly problem: string;
-  /** Whether it cannot be published anyway. Otherwise the problem may pass. */
+  /** Whether the problem rules out publishing it. Otherwise the problem may pass. */
   readonly impossible: boolean;
 }
 

@@ -14,7 +14,8 @@ export interface ApiCall {
   /** Sent as JSON. */
   readonly body?: unknown;
   /**
-   * Asked right before it is sent, because the credentials may take their time. Default: it may.
+   * Asked right before the call is sent, because fetching credentials may take a while. Default: it
+   * may be sent.
    */
   readonly maySend?: () => boolean;
 }
@@ -99,7 +100,7 @@ const MAX_DETAIL_LENGTH = 200;
 function fetched(credentials: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new CredentialsError(`${NOT_FETCHED} in time`));
-    // As a request does that is sent after its end.
+    // Fails as a request does whose signal is already aborted.
     if (signal.aborted) reject(Object.assign(new Error('aborted'), { code: 'ABORT_ERR' }));
     signal.addEventListener('abort', giveUp, { once: true });
     credentials
@@ -108,7 +109,7 @@ function fetched(credentials: Promise<void>, signal: AbortSignal): Promise<void>
   });
 }
 
-/** The message of the client is all that the program has printed as errors. Its end says most. */
+/** The client's message is everything that the program printed as errors. Its end says the most. */
 function detailOf({ name, message }: Error): string {
   // The message quotes what may be a token.
   if (name === 'SyntaxError') return 'an answer that is not JSON';
@@ -130,8 +131,8 @@ async function load(access: ClusterAccess, programMs: number): Promise<KubeConfi
 }
 
 /**
- * The client sets no limit to a program for credentials. Each call starts another one, so those
- * that hang would pile up.
+ * The client sets no time limit for a program that fetches credentials. Each call starts another
+ * one, so those that hang would pile up.
  */
 function boundPrograms(config: KubeConfig, timeout: number): void {
   // The client offers no option for it. A test notices if this finds nothing any more.

@@ -11,8 +11,8 @@ export interface WantedCountOptions {
 }
 
 /**
- * How many replicas a workload that runs should have. An autoscaler or a person may change that,
- * and a pod that cannot be scheduled shows in no endpoint.
+ * How many replicas a running workload should have. An autoscaler or a person may change that, and
+ * a pod that cannot be scheduled shows in no endpoint.
  */
 export class WantedCount {
   #value: number;
@@ -27,7 +27,7 @@ export class WantedCount {
     this.#onChange = onChange;
   }
 
-  /** As last read. It stands while it cannot be read. */
+  /** As last read. It stays the same while it cannot be read. */
   get value(): number {
     return this.#value;
   }

@@ -7,8 +7,8 @@ export const titleOf = ({ namespace, kind, name }: Workload): string => `${KINDS
 export const isAbsent = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
 
 /**
- * Whether a right is missing. An API server that has just started says so of every right, until it
- * has read the roles.
+ * Whether a right is missing. An API server that has just started says so about every right, until
+ * it has read the roles.
  */
 export const isForbidden = (error: unknown): boolean => error instanceof ApiError && error.status === 403;
 

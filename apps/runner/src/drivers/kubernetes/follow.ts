@@ -10,9 +10,9 @@ export interface FollowOptions {
   readonly service: string;
   readonly timings: DriverTimings;
   readonly random: () => number;
-  /** All EndpointSlices of the Service, whenever they changed. */
+  /** Called with all EndpointSlices of the Service whenever they change. */
   readonly onSlices: (slices: readonly V1EndpointSlice[]) => void;
-  /** They could not be read. They are read again after a while. */
+  /** Called when they cannot be read. They are read again after a while. */
   readonly onError: (error: ApiError) => void;
 }
 
@@ -34,7 +34,7 @@ export async function followEndpoints(options: FollowOptions, signal: AbortSigna
     } catch (error) {
       if (signal.aborted) return;
       failures++;
-      // An old version is no trouble: the list says what was missed.
+      // A version that is too old does no harm: the next list shows what was missed.
       if ((error as ApiError).status !== GONE) onError(error as ApiError);
     }
     await pause(apiPauseMs(failures, timings, random), signal);

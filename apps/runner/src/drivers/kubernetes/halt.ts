@@ -11,24 +11,24 @@ const MAX_FAILURES = 3;
 
 /**
  * Switches a workload off, unless it is taken, and waits until all of its pods have ended. Throws
- * as `awaitEnd` does, and what `isTaken` throws.
+ * what `awaitEnd` and `isTaken` throw.
  */
 export const haltWorkload = (options: WorkloadOptions, isTaken: IsTaken): Promise<void> =>
   awaitEnd(options, isTaken, options.api.lost);
 
 /**
- * Waits until all pods of a workload that is off have ended: until then they have their GPU, though
- * no count of the workload has them any more. The pods of a workload that was deleted end, too, and
- * are waited for if the workload was seen before.
+ * Waits until all pods of a workload that is off have ended: until then they hold their GPU, though
+ * the workload no longer counts them. The pods of a deleted workload end, too. They are waited for
+ * if the workload was seen before.
  *
  * Pods that are still there long after their grace period are given up, with a warning: as a rule
- * their node is lost, and Kubernetes keeps them until somebody removes it. Pods of a deleted
- * workload that nobody tells to end are given up as well: somebody wants to keep them, or they are
- * another workload's.
+ * their node is lost, and Kubernetes keeps them until someone removes the node. Pods of a deleted
+ * workload that are not told to end are given up as well: someone wants to keep them, or they
+ * belong to another workload.
  *
  * @param isTaken null: the workload is off. Otherwise it is switched off first, unless it is taken.
- * @throws Error when nobody tells the pods to end, or when somebody switches the workload on
- * meanwhile; `ApiError` when Kubernetes cannot be asked
+ * @throws Error when the pods are not told to end, or when someone switches the workload on
+ * meanwhile; `ApiError` when calls to Kubernetes keep failing
  */
 export async function awaitEnd(
   { api, settings, timings, nowMs, random, logger }: WorkloadOptions,
@@ -43,13 +43,13 @@ export async function awaitEnd(
     try {
       const scale = await offScale(api, settings, unless, signal);
       if (scale === 'taken') return;
-      // Whoever switches it on later may be another model's runner, which this must not undo.
+      // Whoever switches it on later may be another model's runner. This must not undo that.
       if (scale !== 'deleted') unless = null;
       const pods = await podsOf(api, settings, signal);
       failures = 0;
       if (pods.length === 0) return;
       const untold = pods.filter(({ metadata }) => !metadata?.deletionTimestamp);
-      // Those of a StatefulSet end one after another.
+      // The pods of a StatefulSet end one after another.
       if (pods.length + untold.length < leastLeft) progressMs = nowMs();
       leastLeft = Math.min(leastLeft, pods.length + untold.length);
       if (nowMs() - progressMs >= timings.scaleDownMs + longestGraceMs(pods)) {
@@ -86,8 +86,8 @@ async function offScale(
 }
 
 /**
- * A workload's pods that have not ended, with those that are ending. None are known of a workload
- * that was never seen.
+ * A workload's pods that have not ended, including those that are ending. None are known for a
+ * workload that was never seen.
  *
  * @throws ApiError
  */

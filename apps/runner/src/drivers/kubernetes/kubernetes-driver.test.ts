@@ -72,7 +72,7 @@ const portOf = (): number => (model.address() as AddressInfo).port;
 const ready = (...addresses: string[]): void =>
   cluster.endpoints('qwen-svc', portOf(), Object.fromEntries(addresses.map((address) => [address, true])));
 
-/** A driver, what it reports, and apart from that what it says that it waits for. */
+/** A driver, what it reports, and separately what it says that it is waiting for. */
 function driverOf(
   settings: Partial<KubernetesSettings> = {},
   { alwaysOn = false, nowMs = Date.now, timings = FAST.drivers } = {},
@@ -661,7 +661,7 @@ describe('a start that does not succeed', () => {
 });
 
 describe('switching off', () => {
-  /** A pod that was told to end. It leaves no count of its workload anything to count. */
+  /** A pod that was told to end. No count of its workload includes it any more. */
   const ending = (phase: string, deletionGracePeriodSeconds = 30) => ({
     metadata: { name: POD.name, deletionTimestamp: '2026-11-21T12:00:00Z', deletionGracePeriodSeconds },
     status: { phase },
@@ -865,7 +865,7 @@ describe('what is left behind', () => {
   });
 
   it('is unknown when Kubernetes does not answer in time', async () => {
-    // Not even when the call is ended, as where a program fetches the credentials.
+    // Not even when the call is aborted, as where a program fetches the credentials.
     const connection = { send: () => new Promise<never>(() => {}) };
     api = new KubernetesApi(connection, { lost: lost.signal, holds: () => true });
     expect(await driverOf().driver.leftBehind(20)).toBe('unknown');

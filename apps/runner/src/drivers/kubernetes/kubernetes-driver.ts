@@ -26,7 +26,7 @@ export class KubernetesDriver implements Driver {
   async leftBehind(withinMs: number): Promise<LeftBehind> {
     const late = new AbortController();
     const silence = pause(withinMs, late.signal).then(() => 'unknown' as const);
-    // Not all that a call does ends with its signal, such as a program that fetches credentials.
+    // Some of what a call starts does not end with its signal: a program that fetches credentials.
     const found = await Promise.race([this.#look(late.signal), silence]);
     late.abort();
     return found;
@@ -64,7 +64,7 @@ export class KubernetesDriver implements Driver {
 
   async halt(isTaken: IsTaken = async () => false): Promise<void> {
     this.release();
-    // A switching on under way ends first, so that nothing starts after the halt.
+    // If the workload is being switched on, that ends first, so that nothing starts after the halt.
     await this.#launch?.switching;
     await haltWorkload(this.#options, isTaken);
   }

@@ -242,7 +242,7 @@ describe('a workload that is deleted while it runs', () => {
 describe('a runner that leads while Kubernetes does not answer', () => {
   const counts = () =>
     cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? [body.spec.replicas] : []));
-  /** Only a bound of the takeover itself ends the wait. */
+  /** Only the takeover's own time limit ends the wait. */
   const patient = { takeoverLookMs: 20, lookMs: 3_600_000 };
   const next = () => harness.start({ kubernetes: kubernetes(), timings: patient });
 

@@ -20,22 +20,25 @@ import type { WorkloadOptions } from './workload-options.ts';
  * until it is ended or has failed.
  */
 export class Launch {
-  /** The switching on under way. What ends the workload must wait for what it has sent. */
+  /** The switching on that is under way. Whoever ends the workload must wait for it. */
   switching: Promise<unknown> = Promise.resolve();
   readonly #options: WorkloadOptions;
   readonly #ending = new AbortController();
   readonly #probes: ReplicaProbes;
   readonly #count: WantedCount;
   readonly #problems: StartProblems;
-  /** When a start has taken too long. Set anew when a model that was up can no longer be called. */
+  /**
+   * The time by which a start must be done. Set anew when a model that was up can no longer be
+   * called.
+   */
   #deadlineMs: number;
   #up = false;
   /** The last reported reason. Empty: none since the model was up. */
   #reason = '';
-  /** What the endpoints say against the Service, and why they cannot be read. Empty: nothing. */
+  /** What is wrong with the Service's endpoints, or why they cannot be read. Empty: nothing. */
   #endpointsProblem = '';
 
-  /** @param count of replicas that the workload had before */
+  /** @param count how many replicas the workload had before */
   constructor(options: WorkloadOptions, count: number) {
     this.#options = options;
     const { timings, random, onProbeFailure } = options;
@@ -68,7 +71,7 @@ export class Launch {
 
   /** Starts nothing. Reports when the workload is off. */
   find(): void {
-    // What may be running is not given up before a start would be.
+    // What may be running is given up no sooner than a start would be.
     void this.#bringUp(() => this.#read(), Number.POSITIVE_INFINITY);
   }
 
@@ -133,7 +136,7 @@ export class Launch {
         this.#count.value = count;
         this.#problems.wait('');
         if (count > 0) {
-          // What was complained about is over, so the start begins anew.
+          // The reported problem is over, so the start begins anew.
           if (this.#reason !== '' && this.#probes.size === 0) this.#endWith({ type: 'restarting' });
           return !signal.aborted;
         }
@@ -154,7 +157,7 @@ export class Launch {
     return false;
   }
 
-  /** Notes why the count is unknown. `isFinal`: it will hardly become known. */
+  /** Notes why the count is unknown. `isFinal`: it is unlikely to become known. */
   #noteUnknown(reason: string, isFinal: boolean): void {
     // Replicas that answer are called meanwhile.
     if (this.#up) return;
@@ -173,7 +176,7 @@ export class Launch {
       await pause(jittered(this.#up ? timings.podPollMs : pauseMs, random), signal);
       if (signal.aborted) return;
       if (this.#up) {
-        // It is looked at again when it is down.
+        // The next time it is down, the pauses between looks begin short again.
         looks = -1;
         downSinceMs = nowMs();
         this.#problems.note(null);
@@ -228,7 +231,7 @@ export class Launch {
   /** Kubernetes has no ready replica any more. */
   async #noteLoss(): Promise<void> {
     if (!this.#up && this.#reason === '') return;
-    // Its replicas may be back before the answer. They are loading then.
+    // Its replicas may be back before the answer comes. Then they are loading.
     this.#beDown();
     const { api, settings } = this.#options;
     const scale = await api.scale(settings, this.#ending.signal).catch(() => null);
@@ -263,7 +266,7 @@ export class Launch {
     this.#options.report({ type: 'down', reason, watching: true });
   }
 
-  /** A model that was up has as long as a start to come back. */
+  /** A model that was up has as long to come back as a start may take. */
   #beDown(): void {
     if (this.#up) this.#deadlineMs = this.#deadlineFromNow();
     this.#up = false;

@@ -1,10 +1,10 @@
 import type { CoreV1Event, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 
-/** Why a workload's pods are not there yet. */
+/** Why a workload's pods are not ready yet. */
 export interface PodProblem {
-  /** A sentence for users. It has no output of a container, and nothing that a program wrote. */
+  /** A sentence for users. It contains no container's output, and nothing that a program wrote. */
   readonly reason: string;
-  /** It will hardly go away by waiting. */
+  /** It is unlikely to go away by itself. */
   readonly lasting: boolean;
   /** Most starts are like this for a while, however long their model takes. */
   readonly usual?: boolean;
@@ -18,11 +18,11 @@ const IMAGE = new Set([
   'ImageInspectError',
   'RegistryUnavailable',
 ]);
-/** The message of these names a secret, a config map or a key that is missing. */
+/** The messages of these name a secret, a config map or a key that is missing. */
 const CONFIG = new Set(['CreateContainerConfigError']);
-/** The message of these may have parts of the command. */
+/** The messages of these may contain parts of the command. */
 const CREATION = new Set(['CreateContainerError', 'RunContainerError', 'PreCreateHookError', 'StartError']);
-/** Events that say something, and whose message quotes no program. */
+/** Events that say something useful, and whose messages quote no program. */
 const TELLING_EVENTS = new Set([
   'FailedCreate',
   'FailedScheduling',
@@ -48,13 +48,13 @@ export function eventProblemOf(events: readonly CoreV1Event[]): PodProblem | nul
   return { reason: `${last.reason}: ${message}.`, lasting: false };
 }
 
-/** What stands before the message of an event that stands for several. */
+/** The prefix of the message of an event that stands for several. */
 const COMBINED = /^\(combined from similar events\): /;
 
 const timeOf = ({ lastTimestamp, eventTime, metadata }: CoreV1Event): number =>
   new Date(lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? 0).getTime();
 
-/** A container that has ended this often is not starting: it crashes. */
+/** A container that has ended this often is not starting: it is crashing. */
 const CRASHES = 3;
 
 function ofPod({ metadata, status }: V1Pod): PodProblem[] {
@@ -90,7 +90,7 @@ function ofContainer(container: V1ContainerStatus): PodProblem[] {
     const usual = container.restartCount === 0;
     return [{ reason: `The ${which} runs but is not ready${crashed}.`, lasting: crashing, usual }];
   }
-  // It ends again and again, and Kubernetes is not waiting before the next time just now.
+  // It ends again and again, and at the moment Kubernetes is not waiting before the next time.
   if (state?.terminated && container.restartCount > 0)
     return [{ reason: `The ${which} ends again and again: ${lastEnd(container)}.`, lasting: crashing }];
   return [];

@@ -19,7 +19,7 @@ interface Rule {
 it("needs exactly the rights of the runner's Role", async () => {
   const dir = mkdtempSync(join(tmpdir(), 'tidegate-kube-'));
   const cluster = await new FakeKubernetes().listen();
-  // The first call loads the client, which takes a busy machine long.
+  // The first call loads the client, which takes long on a busy machine.
   const timings = { ...API_TIMINGS, callMs: 120_000 };
   const leading = { lost: new AbortController().signal, holds: () => true };
   const api = new KubernetesApi(new Connection(cluster.kubeconfig(dir)), leading, timings);

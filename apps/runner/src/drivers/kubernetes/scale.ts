@@ -2,16 +2,16 @@ import type { V1Scale } from '@kubernetes/client-node';
 import type { IsTaken } from '../driver.ts';
 import { ApiError, CONFLICT, type KubernetesApi, type Workload } from './api.ts';
 
-/** How often a scale is read again because somebody else changed the workload in between. */
+/** How often a scale is read again because someone else changed the workload in between. */
 const MAX_CONFLICTS = 5;
 
 /**
- * Switches a workload on and returns its count. A count above 0 is never changed: it is somebody's
- * choice, such as an autoscaler's. Beside an autoscaler, which ignores a workload at 0, the count
- * becomes 1.
+ * Switches a workload on and returns its count. A count above 0 is never changed: it is someone's
+ * choice, such as an autoscaler's. If there is an autoscaler, which ignores a workload at 0, the
+ * count becomes 1.
  *
  * @param ending when it is aborted, nothing more is sent; the answer to what was sent is awaited,
- * because that may still be done
+ * because that may still be carried out
  * @throws ApiError
  */
 export async function switchOn(
@@ -36,8 +36,8 @@ export async function switchOn(
 }
 
 /**
- * Switches a workload off, unless it is taken, which is null. Its pods may still be ending then. If
- * it is switched on while this asks, the write conflicts, and this asks again.
+ * Switches a workload off, unless it is taken. Null: it is taken. The pods may still be ending when
+ * this resolves. If it is switched on while this asks, the write conflicts, and this asks again.
  *
  * @throws ApiError, and what `isTaken` throws
  */
@@ -59,7 +59,7 @@ export async function switchOff(
   }
 }
 
-/** How many replicas there should be. API servers leave out 0. */
+/** How many replicas there should be. API servers omit a count of 0. */
 export const countOf = ({ spec }: V1Scale): number => spec?.replicas ?? 0;
 
 const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === CONFLICT;

@@ -12,7 +12,7 @@ export interface FoundReplicas {
  * The ready endpoints of a Service, at most `MAX_REPLICAS`. Where pods have addresses of both
  * families, those of IPv4.
  *
- * @param port a port's name or number; undefined: the only port that there is
+ * @param port a port's name or number; undefined: the only port
  */
 export function replicasOf(slices: readonly V1EndpointSlice[], port: string | undefined): FoundReplicas {
   const [four, six] = ['IPv4', 'IPv6'].map((family) =>
@@ -37,7 +37,7 @@ export function replicasOf(slices: readonly V1EndpointSlice[], port: string | un
   return { replicas, problem: replicas.length > 0 ? '' : problem };
 }
 
-/** An endpoint that does not say whether it is ready is. */
+/** An endpoint that does not say whether it is ready counts as ready. */
 const readyOf = ({ endpoints }: V1EndpointSlice): V1Endpoint[] =>
   (endpoints ?? []).filter(
     ({ addresses, conditions }) =>

@@ -9,9 +9,9 @@ interface StartProblemsOptions {
 }
 
 /**
- * What keeps a workload from starting. It is told at once. A problem that will hardly pass makes
- * the start hopeless once it has lasted for `podProblemMs`. One that may pass is logged then, and
- * again when its reason changes.
+ * What keeps a workload from starting. It is reported at once. A problem that is unlikely to pass
+ * makes the start hopeless once it has lasted for `podProblemMs`. One that may pass is logged at
+ * that point, and again when its reason changes.
  */
 export class StartProblems {
   readonly #options: StartProblemsOptions;
@@ -21,7 +21,7 @@ export class StartProblems {
   /** Since when there is a problem of this kind. Null: there is none. */
   #since: { readonly lasting: boolean; readonly ms: number } | null = null;
 
-  /** @param tell takes each new reason; empty: nothing keeps it any more */
+  /** @param tell takes each new reason; empty: nothing keeps it from starting any more */
   constructor(options: StartProblemsOptions, tell: (reason: string) => void) {
     this.#options = options;
     this.#tell = tell;
@@ -46,7 +46,7 @@ export class StartProblems {
     return 'bearable';
   }
 
-  /** Tells a reason, if it is another one than before. */
+  /** Passes on a reason if it differs from the last one. */
   wait(reason: string): void {
     if (reason === this.#told) return;
     this.#told = reason;

@@ -12,7 +12,7 @@ export interface NotReady extends PodProblem {
 /**
  * Why a workload that is switched on has no replica to call. Never rejects.
  *
- * @param endpointsProblem what its endpoints say against it; empty: nothing
+ * @param endpointsProblem what is wrong with its endpoints; empty: nothing
  * @param thorough also ask for events, which cost more
  */
 export async function whyNotReady(

@@ -5,7 +5,7 @@ import { type CheckedServer, checkServer } from './check.ts';
 let server: Upstream | undefined;
 afterEach(() => server?.close());
 
-/** What a vLLM of one model answers, behind a proxy's path, to a caller with the key. */
+/** What a vLLM server with one model answers, behind a proxy's path, to a caller with the key. */
 const ANSWERS: Readonly<Record<string, object>> = {
   '/gpu/v1/models': {
     object: 'list',

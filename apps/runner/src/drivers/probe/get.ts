@@ -23,7 +23,7 @@ export type NoAnswer = string;
 
 export type Get = (request: GetRequest, signal: AbortSignal) => Promise<GetResponse | NoAnswer>;
 
-/** The longest body to read: a list of some thousand models fits. */
+/** The longest body to read: a list of a few thousand models fits. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /**

@@ -12,12 +12,13 @@ export interface InspectedServer extends UpstreamAccess {
    */
   readonly own: boolean;
   /**
-   * Whether the model has a health path. It tells that the server is up, so a list may be missing,
-   * and a GET of the completions path may find nothing. Default: it has none.
+   * Whether the model has a health path. That path says whether the server is up, so a list of
+   * models may be missing, and a GET of the completions path may find nothing. Default: it has
+   * none.
    */
   readonly hasHealthPath?: boolean;
   readonly timeoutMs: number;
-  /** How it is asked. By default each time anew. */
+  /** How to ask it. Default: anew each time. */
   readonly get?: Get;
 }
 
@@ -25,7 +26,7 @@ export interface InspectedServer extends UpstreamAccess {
 export type Problem =
   /** The server may be starting or busy. `words` are part of a sentence. */
   | { readonly kind: 'no_answer'; readonly words: string }
-  /** The server answers, but calls would fail until somebody changes something. */
+  /** The server answers, but calls would fail until someone changes something. */
   | { readonly kind: 'misconfigured'; readonly sentence: string };
 
 const MAX_URL_LENGTH = 200;

@@ -3,9 +3,9 @@ import { healthProbeUrl } from './health-url.ts';
 import { type InspectedServer, inspect, misconfigured, type Problem } from './inspect.ts';
 
 /**
- * Finds out whether calls to a server can work. A health path tells whether it is up. It is given
- * where the list of models is incomplete or missing, so the list is asked only whether it refuses
- * the key.
+ * Finds out whether calls to a server can work. If there is a health path, it says whether the
+ * server is up. One is given where the list of models is incomplete or missing, so the list only
+ * shows whether the key is refused.
  */
 export async function probe(
   server: InspectedServer,
@@ -19,7 +19,7 @@ export async function probe(
   return problem?.kind === 'misconfigured' ? problem : null;
 }
 
-/** Nothing is known of the path, so any answer that says nothing against it is healthy. */
+/** Nothing is known about the path, so any answer that reports no problem counts as healthy. */
 async function probeHealth(
   { baseUrl, key, timeoutMs, get: ask = get }: InspectedServer,
   healthPath: string,

@@ -48,7 +48,7 @@ export class ReplicaProbes {
     return this.all.flatMap(({ healthy, replica }) => (healthy ? replica : []));
   }
 
-  /** What is wrong with those that cannot, as far as they have been probed. */
+  /** What the last probes found wrong. */
   get problems(): Problem[] {
     return this.all.flatMap(({ problem }) => problem ?? []);
   }
@@ -77,7 +77,7 @@ export class ReplicaProbes {
     if (changed) this.#options.onChange();
   }
 
-  /** Replicas that fail are probed as if they had failed once. */
+  /** From now on, replicas that fail are probed as if they had failed only once. */
   forgetFailures(): void {
     for (const probed of this.#probed.values()) probed.failures = Math.min(probed.failures, 1);
   }

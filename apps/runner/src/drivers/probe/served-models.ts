@@ -6,12 +6,12 @@ export interface ServedModel {
   readonly ownedBy: string;
   /** Further names that it can be called by. */
   readonly aliases: readonly string[];
-  /** Whether it is one of those that a llama.cpp loads when they are called. */
+  /** Whether it is one of those that a llama.cpp server loads when they are called. */
   readonly routed: boolean;
 }
 
 const modelList = z.object({ data: z.array(z.unknown()) });
-/** Lists of other make. What their entries mean is not known. */
+/** Lists in other formats. What their entries mean is not known. */
 const otherList = z.union([z.array(z.unknown()), z.object({ models: z.array(z.unknown()) })]);
 /** Some servers write an empty list like this. */
 const emptyList = z.object({ object: z.literal('list'), data: z.null() });

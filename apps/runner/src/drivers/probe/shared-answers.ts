@@ -1,6 +1,6 @@
 import { type Get, type GetRequest, type GetResponse, get, type NoAnswer } from './get.ts';
 
-/** What a path for POST alone answers. That will not change soon. */
+/** What a path for POST alone answers to a GET. That will not change soon. */
 const NO_GET = 405;
 
 interface Shared {
@@ -10,8 +10,8 @@ interface Shared {
 }
 
 /**
- * Asks servers for models that share them, as many models of one Ollama do. Whoever asks the same
- * as another one within `freshMs` gets the same answer. A server that does not answer, or refuses,
+ * Asks servers on behalf of models that share them, as many models of one Ollama do. Whoever asks
+ * the same thing within `freshMs` gets the same answer. A server that does not answer, or refuses,
  * is asked again each time, so that its recovery is noticed as soon as without sharing.
  */
 export class SharedAnswers {

@@ -2,7 +2,9 @@ import { closeSync, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeF
 import { join } from 'node:path';
 import { pause } from '../../pause.ts';
 
-/** The end of a longer log goes to `.log.1`, and it starts again. So a model keeps twice this. */
+/**
+ * When a log is longer, its end goes to `.log.1` and it starts again. So a model keeps twice this.
+ */
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 const CHECK_SIZE_EVERY_MS = 2_000;
 
@@ -34,7 +36,7 @@ export function rotateLog(stateDir: string, modelId: string, maxBytes: number): 
     fd = openSync(file, 'r+');
     const { size } = fstatSync(fd);
     if (size <= maxBytes) return;
-    // However much was printed at once, only the newest of it is kept.
+    // However much was printed at once, only the newest part is kept.
     const newest = Buffer.alloc(maxBytes);
     readSync(fd, newest, 0, maxBytes, size - maxBytes);
     writeFileSync(`${file}.1`, newest, { mode: 0o600 });

@@ -53,7 +53,7 @@ describe('a runner that stood still until another one led', () => {
   it('starts no process, although it led when it began to, and leaves the record to the other one', async () => {
     const records = () => readdirSync(stateDir).filter((name) => name.includes('.json'));
     const asked: string[][] = [];
-    // The lead is lost at the last moment: the record is written, and takes effect next.
+    // The lead is lost at the last moment: the record is written, and is about to take effect.
     leads = () => {
       asked.push(records());
       return records().length === 0;

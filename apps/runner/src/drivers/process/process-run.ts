@@ -26,14 +26,14 @@ export interface ProcessRunOptions extends Clocks {
   readonly keepOutput: boolean;
   /** The environment of the process, besides `PORT`. */
   readonly env: Readonly<Record<string, string>>;
-  /** Whom the process runs as. Null: the runner's own user. */
+  /** The user that the process runs as. Null: the runner's own. */
   readonly user: SystemUser | null;
   /** An always-on model is not ended when calls to it cannot work. */
   readonly alwaysOn: boolean;
   readonly timings: DriverTimings;
   /**
    * Whether this runner leads its pool at this moment. If it stood still, another one may have
-   * started the model meanwhile. So it starts and ends nothing before it has asked.
+   * started the model meanwhile. So it starts and ends nothing without asking this first.
    */
   readonly leads: () => boolean;
   readonly random: () => number;
@@ -81,8 +81,8 @@ export class ProcessRun {
   }
 
   /**
-   * Starts the process. Resolves when there is one, or none will be. Never rejects. If this runner
-   * leads no more, nothing is started or reported: the model is the next runner's.
+   * Starts the process. Resolves when there is one, or when there will be none. Never rejects. If
+   * this runner no longer leads, nothing is started or reported: the model is the next runner's.
    */
   async spawn(): Promise<void> {
     const { modelId, stateDir, ports, env, user, settings, keepOutput, leads, nowMs } = this.#options;
@@ -201,9 +201,9 @@ export class ProcessRun {
   }
 
   /**
-   * Reports whether calls to the process can work, when that changes. It is left alone, because
-   * they may work again when key or name is changed back. One that wakes on request is given up in
-   * the end, so that it gives back its room.
+   * Reports whether calls to the process can work, when that changes. The process is left alone,
+   * because calls may work again when the key or the name is changed back. A model that wakes on
+   * request is given up in the end, so that it gives back its room.
    */
   #judge(record: ProcessRecord, problem: Problem | null): void {
     const { timings, settings, alwaysOn, monotonicMs, report } = this.#options;

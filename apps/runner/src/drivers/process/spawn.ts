@@ -17,7 +17,7 @@ export interface SpawnRequest {
   readonly nowMs: number;
   /** Keep the output in the model's log. Otherwise it is dropped once it is forgotten. */
   readonly keepOutput: boolean;
-  /** Asked last, right before the record stands and the command begins. */
+  /** Asked last, right before the record is in place and the command begins. */
   readonly mayStart: () => boolean;
 }
 
@@ -33,9 +33,9 @@ const GATE = 'read -r _ <&3 || exit 1; exec 3<&-;';
 
 /**
  * A process between the model and its output. It copies the output to descriptor 4, and drops it
- * once nobody reads that. So the model can neither block nor fail on its output, with or without a
- * runner. The process is in the model's group, but ends only when the last process that prints has
- * ended.
+ * once nobody reads that descriptor. So the model can neither block nor fail on its output, with or
+ * without a runner. The process is in the model's group, but ends only when the last process that
+ * prints has ended.
  */
 const RELAY = `
   if d=$(mktemp -d || TMPDIR=/tmp mktemp -d) && mkfifo -m 600 "$d/o"; then
@@ -48,8 +48,8 @@ const RELAY = `
 const COMMAND = ' exec /bin/sh -c "$0"';
 
 /**
- * Starts a command as the leader of its own session and process group, as `user` and
- * with no further groups. If output is kept, it goes to the model's log, which the command cannot
+ * Starts a command as the leader of its own session and process group, as `user` and with no
+ * supplementary groups. If output is kept, it goes to the model's log, which the command cannot
  * open: it has only a descriptor. The command begins only when its record is on disk. So a runner
  * that dies at any point leaves either a recorded process or none. Null: it may not start. Throws
  * when nothing could be started.

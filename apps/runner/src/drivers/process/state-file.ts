@@ -17,15 +17,17 @@ const schema = z.object({
   identity: z.string().min(1),
   port: z.number().int().min(1).max(65_535),
   launchedAtMs: z.number(),
-  /** Whether it was told to end. Then nobody adopts it. */
+  /** Whether it was told to end. Then no runner adopts it. */
   ending: z.boolean().default(false),
 });
 
-/** A model's process, which leads its group, as the next runner needs to know it. */
+/** What the next runner needs to know about a model's process, which leads its group. */
 export type ProcessRecord = z.output<typeof schema>;
 
 const SUFFIX = '.json';
-/** Pools other than `local` have folders of their own, so that none ends what another one runs. */
+/**
+ * Pools other than `local` have folders of their own, so that no pool ends what another one runs.
+ */
 const POOLS = 'pools';
 
 /**
@@ -51,7 +53,7 @@ export function readRecord(stateDir: string, modelId: string): ProcessRecord | n
  * Writes the whole record or nothing. It is on disk when this returns. False: it may not be
  * written, and nothing is.
  *
- * @param may asked when all that can take long is done
+ * @param may asked when everything that can take long is done
  */
 export function writeRecord(
   stateDir: string,
