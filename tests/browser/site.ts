@@ -186,10 +186,10 @@ export async function pressCopy(button: Locator, says: Locator): Promise<void> {
 }
 
 export const textOf = async (at: Locator): Promise<string> => (await at.textContent()) ?? '';
-/** The text of what has the focus. */
+/** The text of the focused element. */
 export const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement.textContent');
 export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
-/** Whether the page fetches what another page shows while it loads. */
+/** Whether the request prefetches what another page shows while it loads. */
 export const isPrefetch = (request: Request) => request.headers()['next-router-prefetch'] !== undefined;
 /** Makes a live page refresh now, as when it becomes visible again. */
 export const lookAgain = (page: Page) =>
