@@ -54,7 +54,7 @@ export const handOver = failoverOf(
 );
 
 /**
- * Writes that the replica had not received are lost with its master. On loopback these are almost
+ * Writes that the replica had not received are lost with its master. On loopback there are almost
  * none; see README.md.
  */
 export const failover = failoverOf(

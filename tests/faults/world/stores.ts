@@ -42,7 +42,7 @@ export async function startStores(): Promise<Stores> {
     const replace = (from: string, to: string) => async () => {
       await down();
       rmSync(to, { recursive: true, force: true });
-      // Node's own copy would belong to root, and Postgres may run as somebody else.
+      // Node's own copy would belong to root, and Postgres may run as another user.
       execFileSync('cp', ['-a', from, to]);
       await up();
     };
