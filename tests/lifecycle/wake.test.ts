@@ -17,7 +17,7 @@ describe('the demo model that wakes on request', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '50',
-      // Only of callers that say so.
+      // Only requests whose caller asks for it.
       OTEL_TRACES_SAMPLER: 'parentbased_always_off',
     };
     return { env: { gateway: traced, limiter: traced, metering: traced, runner: traced } };
