@@ -99,7 +99,7 @@ function makeKeys(of) {
 }
 
 /**
- * A model of two servers, of which one does not answer. It comes last: it has no usage.
+ * A model of two servers, one of which does not answer. It comes last: it has no usage.
  *
  * @param {import('@tidegate/local').Stack} of
  */

@@ -10,7 +10,7 @@ import { type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 const MANY = 120;
 const numbers = Array.from({ length: MANY }, (_, n) => String(n).padStart(3, '0'));
 
-/** Creates revoked keys, and models of which the last one has failed. */
+/** Creates revoked keys, and models, the last of which has failed. */
 async function fill(db: Db, slug: string): Promise<void> {
   const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug } });
   await db.apiKey.createMany({

@@ -28,7 +28,7 @@ function variables(compose) {
     BOOTSTRAP_PLAN: 'Pro',
     BOOTSTRAP_OWNER: OWNER.email,
     BOOTSTRAP_PASSWORD: OWNER.password,
-    // Whoever needs a CA for Node here needs it in the build too.
+    // If Node needs a CA here, it needs it in the build too.
     BUILD_CA_FILE: process.env.BUILD_CA_FILE ?? process.env.NODE_EXTRA_CA_CERTS ?? '/dev/null',
     NPM_CONFIG_REGISTRY: process.env.NPM_CONFIG_REGISTRY ?? '',
   };

@@ -34,7 +34,7 @@ const [tokensFile, gatewayTokenFile] = [join(dir, 'tokens'), join(dir, 'gateway-
 const serviceTokens = Object.fromEntries(CALLER_NAMES.map((service) => [service, newToken()]));
 const [oldToken = '', newerToken] = [serviceTokens.gateway, newToken()];
 
-/** For mutual TLS between all services, and with whoever calls them here. */
+/** For mutual TLS between all services, and with those that call them from here. */
 const tlsOf = (pair: 'one' | 'two') => ({
   GRPC_TLS_CA_FILE: join(CERTIFICATES, 'ca.pem'),
   GRPC_TLS_CERT_FILE: join(CERTIFICATES, `${pair}.pem`),

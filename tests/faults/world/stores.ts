@@ -15,9 +15,9 @@ export interface Store {
 export interface SignalledStore extends Store {
   /** Sends a signal to all of its processes. */
   signal(name: NodeJS.Signals): void;
-  /** Keeps a copy of its files as they are now. It is down meanwhile. */
+  /** Keeps a copy of its files as they are now. The store is down meanwhile. */
   copy(): Promise<void>;
-  /** Puts the copy in place of its files. It is down meanwhile. */
+  /** Puts the copy in place of its files. The store is down meanwhile. */
   putCopyBack(): Promise<void>;
 }
 
