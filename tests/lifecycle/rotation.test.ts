@@ -41,7 +41,7 @@ const tlsOf = (pair: 'one' | 'two') => ({
   GRPC_TLS_KEY_FILE: join(CERTIFICATES, `${pair}.key`),
 });
 
-/** Sets which tokens of gateways limiters and runners find at their next start. */
+/** Sets which gateway tokens limiters and runners find at their next start. */
 function accept(...ofGateways: readonly string[]): void {
   const others = Object.entries(serviceTokens).filter(([service]) => service !== 'gateway');
   const tokens = [...others, ...ofGateways.map((token) => ['gateway', token])];

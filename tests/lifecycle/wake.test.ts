@@ -28,7 +28,9 @@ describe('the demo model that wakes on request', () => {
     return models.find(({ name }) => name === 'demo-wake')?.condition;
   };
 
-  /** A request wakes the model again. Its trace has a span of each service, and no content. */
+  /**
+   * Wakes the model again by a request. Expects spans of each service in its trace, and no content.
+   */
   async function tracesTheWake(): Promise<void> {
     const answer = await fetch(`${stack().info.gateway}/chat/completions`, {
       method: 'POST',

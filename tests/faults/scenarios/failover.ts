@@ -55,7 +55,7 @@ export const handOver = failoverOf(
 
 /**
  * Writes that the replica had not received are lost with its master. On loopback there are almost
- * none; see README.md.
+ * none; see docs/reliability.md.
  */
 export const failover = failoverOf(
   { id: 'failover', name: 'Redis master killed, its replica promoted', start: RedisPair.start },
