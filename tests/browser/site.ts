@@ -180,7 +180,7 @@ export async function confirm(page: Page, answer: string): Promise<void> {
   await page.locator('section[role=alertdialog]').waitFor({ state: 'detached' });
 }
 
-/** Presses a button that copies, and waits for what it then says for two seconds. */
+/** Presses a button that copies, and waits for the text that it then shows for two seconds. */
 export async function pressCopy(button: Locator, says: Locator): Promise<void> {
   await Promise.all([says.waitFor(), button.click()]);
 }

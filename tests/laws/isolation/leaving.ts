@@ -35,7 +35,7 @@ async function wokenCommand(world: Leaving, { slug: org, key }: TestOrg, name: s
   return Number(JSON.parse(readFileSync(record, 'utf8')).pid);
 }
 
-/** What only rows and keys of this organization have. Accounts of its members stay. */
+/** What only this organization's rows and Redis keys contain. Accounts of its members stay. */
 async function ownTraces(db: Db, org: TestOrg): Promise<string[]> {
   const { mark, id, slug, key, narrowKey, ownModel } = org;
   const models = await db.model.findMany({ where: { orgId: id }, select: { id: true } });
