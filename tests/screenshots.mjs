@@ -29,7 +29,7 @@ const REFUSED = [
   ['rate_limit_exceeded', 'key_requests_at_once', 35],
   ['model_not_found', '', 6],
 ];
-/** Nobody listens there. */
+/** Nothing listens there. */
 const NO_SERVER = 'http://127.0.0.1:1/v1';
 const WIDE = { width: 1280, height: 860 };
 const TALL = { width: 1280, height: 1180 };
@@ -99,7 +99,7 @@ function makeKeys(of) {
 }
 
 /**
- * A model of two servers, of which one does not answer. It comes last: it has no usage.
+ * A model of two servers, one of which does not answer. It comes last: it has no usage.
  *
  * @param {import('@tidegate/local').Stack} of
  */
@@ -147,7 +147,7 @@ async function makeUsage(url) {
 }
 
 /**
- * What the plan counts of these days. The limiter reads it before the month's first request.
+ * What the plan counts for these days. The limiter reads it before the month's first request.
  *
  * @param {import('@tidegate/db').Db} db @param {ReturnType<typeof usageOf>[]} rows
  */
@@ -321,7 +321,7 @@ async function take(by, of, { name, path, viewport, colorScheme, act }) {
   await page.waitForURL(/\/o\//);
   await page.goto(`${site}${path}`, { waitUntil: 'networkidle' });
   await act?.(page, of);
-  // Where it clicked, it may be on a chart, which would show the day under it.
+  // Where it clicked last, the mouse may be on a chart, which would show the day under it.
   await page.mouse.move(0, 0);
   await page.screenshot({ path: join(OUT, `${name}.png`) });
   await context.close();

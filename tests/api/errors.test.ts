@@ -30,7 +30,7 @@ describe('errors, as the official openai package throws them', () => {
   let slow: Standin;
   let org: string;
   let api: OpenAI;
-  /** From an address of its own: one may send 20 requests a minute with an invalid key. */
+  /** From an address of its own: each may send 20 requests a minute with an invalid key. */
   const clientOf = (key: string) =>
     client(stack().info.gateway, key).withOptions({ defaultHeaders: { 'x-forwarded-for': '203.0.113.14' } });
 

@@ -11,7 +11,7 @@ import { usageOf, useSharedStack } from '../support/stack.ts';
 /*
  * Tests linked images end to end. Names come from the test's name server, and images from its https
  * server. Besides the internet, 127.0.0.2 is the only address that the gateway may reach. The
- * server listens on all addresses and reports at which of them it was reached.
+ * server listens on all addresses and reports which of them it was reached at.
  */
 const OUTSIDE = '127.0.0.2';
 /** Ample on a busy machine. */
@@ -96,8 +96,8 @@ const seen = (): string[] =>
     .map((got: ReturnType<typeof part>) => got.image_url.url);
 
 /**
- * Expects a refusal that names the image and the reason, but reveals nothing of the network behind
- * the gateway. The model must not be called.
+ * Expects a refusal that names the image and the reason, but reveals nothing about the network
+ * behind the gateway. The model must not be called.
  */
 async function expectRefused(url: string, why: string | RegExp, through = stack): Promise<void> {
   const calls = requests().length;

@@ -41,13 +41,13 @@ afterEach(() => {
 afterAll(() => standin?.close());
 
 /**
- * A request of exactly `bytes` bytes. Most are spaces after the JSON, which no model is sent, and
- * which cost almost nothing to read.
+ * A request of exactly `bytes` bytes. Most of them are spaces after the JSON, which no model gets
+ * to see and which cost almost nothing to read.
  */
 const bodyOf = (bytes: number, model: string, directives = ''): string =>
   JSON.stringify(ask(model, directives)).padEnd(bytes);
 
-/** The same with a message that is that large. */
+/** The same, with a message of that size. */
 function messageOf(bytes: number, model: string): string {
   const empty = JSON.stringify(ask(model, ''));
   return JSON.stringify(ask(model, 'x'.repeat(bytes - empty.length)));

@@ -211,7 +211,7 @@ describe('a model', () => {
     const body = JSON.stringify(ask('later', 'Hi'));
     let waiting: Socket | undefined;
     const release = () => waiting?.destroy();
-    // A request for the other model shows whether the slot is taken. It can be the first to come
+    // A request for the other model shows whether the slot is taken. It may take the slot first
     // itself, so both are sent again until the waiting one holds the slot.
     let answered = 0;
     const probe = async () => {

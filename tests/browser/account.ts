@@ -5,7 +5,7 @@ import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/b
 import { must, OPERATOR } from '../support/control.ts';
 import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
-/** Two of one browser differ in when they began. */
+/** Two sessions of one browser differ in when they began. */
 export const END = /^End the session of Chrome on \w+ since .* UTC$/;
 const SIGN_IN = { name: 'Sign in', exact: true } as const;
 
@@ -37,8 +37,8 @@ async function expectFit(page: Page): Promise<void> {
 }
 
 /**
- * Sets up two-factor on the open page, and looks at its second step. Resolves to the app's address
- * and the recovery codes.
+ * Sets up two-factor on the open page, and calls `look` at its second step. Resolves to the app's
+ * address and the recovery codes.
  */
 async function setUp(
   page: Page,

@@ -6,7 +6,7 @@ import { must, OPERATOR } from '../support/control.ts';
 import { type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 const CONTEXT_TOKENS = 1_000;
-/** From so many on, errors are a reason to look. */
+/** From this many on, errors are a reason to look. */
 const FAILING = 5;
 
 export function describeAttention(site: Site): void {

@@ -68,7 +68,7 @@ describe('an owner', () => {
       await row.getByRole('button', { name: 'Delete Journey' }).click();
       await confirm(page, 'Delete key');
       await row.waitFor({ state: 'detached' });
-      // The button that had it is gone.
+      // The button that had the focus is gone.
       await eventually(async () => (await focused(page)) === 'Keys');
       await site.open(page, 'usage');
       await page.getByRole('rowheader', { name: 'A deleted key' }).first().waitFor();

@@ -49,7 +49,7 @@ async function download(page: Page, name: string) {
   return { spanMs: spanOf(file.suggestedFilename()), unit: header[0], requests };
 }
 
-/** From the first to the last day or hour that a file's name tells. */
+/** The time from the first to the last day or hour in a file's name. */
 function spanOf(name: string): number {
   const [, first = '', last = ''] = /^usage-exported-(\S+)-to-(\S+)\.csv$/.exec(name) ?? [];
   const [from = 0, to = 0] = [first, last].map((step) => Date.parse(step.replace('Z', ':00Z')));

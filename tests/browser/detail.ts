@@ -18,7 +18,10 @@ async function expectSound(page: Page): Promise<void> {
   }
 }
 
-/** Whether it ends above another one. A dialog's body that scrolls is hidden behind its buttons. */
+/**
+ * Whether one element ends above another. A dialog's body that scrolls is hidden behind its
+ * buttons.
+ */
 async function endsAbove(one: Locator, other: Locator): Promise<boolean> {
   const [upper, lower] = [await one.boundingBox(), await other.boundingBox()];
   return upper !== null && lower !== null && upper.y + upper.height <= lower.y;
@@ -50,7 +53,7 @@ export function describeDetail(site: Site): void {
         const form = page.getByRole('dialog');
         await form.getByLabel('Upstream model').fill('near');
         must(await site.control().changeModel(OPERATOR, { org, name: 'near', contextTokens: 700 }));
-        // The page has it, and its dialog still shows what was there before.
+        // The page has the change, and its dialog still shows what was there before.
         await page.getByText('context 700 tokens').waitFor();
         await form.getByRole('button', { name: 'Save' }).click();
         await form.getByRole('button', { name: 'Save anyway' }).click();

@@ -75,7 +75,10 @@ export function describeGuide(site: Site): void {
       TEST_TIMEOUT_MS,
     );
 
-    /** Try it makes a key for itself, replaces it when it is refused, and ends it when left. */
+    /**
+     * Expects Try it to make a key for itself, to replace it when it is refused, and to end it when
+     * left.
+     */
     async function expectOwnKey(page: Page, org: string): Promise<void> {
       const keys = async () => must(await site.control().listKeys(OPERATOR, { org }));
       const names = async () => (await keys()).map(({ name }) => name);

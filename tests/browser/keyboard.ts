@@ -53,7 +53,7 @@ export function describeKeyboard(site: Site): void {
         // The dialog's options change with the answers that it waits for.
         await expectStill(page, { dialogs: false });
 
-        // The console opens where one was last.
+        // The console opens where the user was last.
         await page.goto(site.url());
         await page.waitForURL(`**/o/${org}/usage`);
         expect(errors).toEqual([]);

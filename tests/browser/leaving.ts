@@ -120,7 +120,7 @@ export function describeLeaving(site: Site): void {
         await page.waitForURL('**/keys');
         const trail = async () =>
           must(await site.control().listAudit(OPERATOR, { org, action: 'account' })).events;
-        // The failed one is recorded later.
+        // The failed sign-in is recorded later.
         await eventually(async () => (await trail()).length === 2);
         const events = await trail();
         expect(events.map(({ action, actor }) => [action, actor])).toEqual([

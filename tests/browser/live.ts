@@ -149,8 +149,8 @@ export function describeLive(site: Site): void {
         );
         try {
           await admin.$executeRawUnsafe(`ALTER DATABASE "${name}" WITH ALLOW_CONNECTIONS false`);
-          // A connection that is just being made is let in and not listed yet, so this ends them
-          // until the page has noticed.
+          // A connection that is just being made is let in and not listed yet, so this goes on
+          // ending them until the page has noticed.
           await eventually(async () => {
             await admin.$queryRaw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name}`;
             await lookAgain(open);

@@ -10,7 +10,7 @@ import { type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 const MANY = 120;
 const numbers = Array.from({ length: MANY }, (_, n) => String(n).padStart(3, '0'));
 
-/** Revoked keys, and models of which the last one has failed. */
+/** Creates revoked keys, and models, the last of which has failed. */
 async function fill(db: Db, slug: string): Promise<void> {
   const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug } });
   await db.apiKey.createMany({
@@ -44,7 +44,10 @@ async function fill(db: Db, slug: string): Promise<void> {
 
 const DAY_MS = 86_400_000;
 
-/** Yesterday's usage of each key with the model of its number. A higher number is busier. */
+/**
+ * Creates usage of yesterday, of each key with the model of the same number. A higher number is
+ * busier.
+ */
 async function use(db: Db, slug: string): Promise<void> {
   const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug } });
   const of = { orgId, day: new Date(Date.now() - DAY_MS) };
@@ -160,7 +163,7 @@ export function describeLongLists(site: Site): void {
         await expectStill(page);
         await more.click();
         await eventually(async () => (await used(page).count()) === 100);
-        // As a live refresh asks for it.
+        // Asks for the page as a live refresh does.
         const sent = await (await page.request.get(page.url(), { headers: { rsc: '1' } })).text();
         expect(sent).toContain('Key 020');
         expect(sent).not.toContain('Key 019');
@@ -175,7 +178,7 @@ export function describeLongLists(site: Site): void {
         await page.getByRole('button', { name: /All models/ }).click();
         await page.getByRole('option', { name: 'model-119' }).click();
         await page.getByText('Nothing in this time.').first().waitFor();
-        // Each has its name, although they have no usage together.
+        // Key and model are shown by name, although they have no usage together.
         await page.getByRole('button', { name: /Key 000/ }).waitFor();
         await page.getByRole('button', { name: /model-119/ }).waitFor();
         await expectAccessible(page);

@@ -7,8 +7,8 @@ import { openForm, signInByForm } from '../support/console.ts';
 import type { Site } from './site.ts';
 
 /*
- * What no page of the console sends, but anyone who is signed in can. The console refuses it. An
- * error of its own would have the digest of a log line.
+ * Requests that no page of the console sends, but anyone who is signed in can. The console refuses
+ * them. If it failed instead, the answer would have the digest of a log line.
  */
 
 const BUILT = resolve(import.meta.dirname, '../../apps/console/.next/server/server-reference-manifest.json');

@@ -15,7 +15,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const PASSWORD = 'a-long-enough-password';
 const STOP_TIMEOUT_MS = 15_000;
 
-// One of its own: the second console ends the sessions of all who have a password.
+// A stack of its own: the second console ends the sessions of everyone who has a password.
 const stack = useStack({ console: true });
 const provider = useProvider();
 let site: string;
@@ -113,7 +113,7 @@ describe('a console with OIDC_ONLY', () => {
     expect((await keysOf(org, email)).status).toBe(200);
   });
 
-  // The last one: it uses up what all tests here have.
+  // This test comes last: it uses up the attempts of all tests here.
   it('begins 20 sign-ins a minute for an address, and says so to whoever wants more', async () => {
     const begin = await openForm(`${site}/sign-in?next=%2Faccount`, { marked: 'Example</button>' });
     const begun = await Promise.all(Array.from({ length: 25 }, () => begin({})));

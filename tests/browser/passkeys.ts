@@ -26,7 +26,7 @@ async function plugIn(page: Page) {
   const answer = (enabled: boolean) =>
     cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
   return {
-    /** Does something while only another device answers. */
+    /** Calls `action` while only another device answers. */
     withAnother: async (action: () => Promise<void>) => {
       await answer(false);
       const another = await add('usb');
@@ -34,7 +34,7 @@ async function plugIn(page: Page) {
       await cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId: another });
       await answer(true);
     },
-    /** Whether the device recognizes who uses it. */
+    /** Sets whether the device recognizes its user. */
     recognize: (isUserVerified: boolean) =>
       cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified }),
   };
@@ -64,7 +64,7 @@ export function describePasskeys(site: Site): void {
         const org = await site.organization('Of passkeys');
         const { email } = account;
         must(await site.control().addMember(OPERATOR, { org, email, role: 'owner' }));
-        // Its browser is new, and no later test has this device.
+        // This visitor's browser is new, so no later test has its device.
         const { page, errors } = await site.signedIn(account, { context: {} });
         const { page: other } = await site.visit();
         await signIn(other, site.url(), account);
@@ -136,7 +136,8 @@ export function describePasskeys(site: Site): void {
         await device.recognize(false);
         await pressPasskey(page);
         await page.getByText('No passkey was used.').waitFor();
-        // A browser that does not insist on it answers, and the console refuses the answer.
+        // A browser that does not insist on checking its user answers, and the console refuses the
+        // answer.
         await page.evaluate(INSIST_ON_NOTHING);
         await pressPasskey(page);
         await page.getByText('This passkey is not in use here.').waitFor();

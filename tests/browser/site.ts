@@ -180,16 +180,16 @@ export async function confirm(page: Page, answer: string): Promise<void> {
   await page.locator('section[role=alertdialog]').waitFor({ state: 'detached' });
 }
 
-/** Presses a button that copies, and waits for what it then says for two seconds. */
+/** Presses a button that copies, and waits for the text that it then shows for two seconds. */
 export async function pressCopy(button: Locator, says: Locator): Promise<void> {
   await Promise.all([says.waitFor(), button.click()]);
 }
 
 export const textOf = async (at: Locator): Promise<string> => (await at.textContent()) ?? '';
-/** The text of what has the focus. */
+/** The text of the focused element. */
 export const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement.textContent');
 export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
-/** Whether the page fetches what another page shows while it loads. */
+/** Whether the request prefetches what another page shows while it loads. */
 export const isPrefetch = (request: Request) => request.headers()['next-router-prefetch'] !== undefined;
 /** Makes a live page refresh now, as when it becomes visible again. */
 export const lookAgain = (page: Page) =>

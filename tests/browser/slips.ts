@@ -9,7 +9,7 @@ import { confirm, focused, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './s
 /** Playwright stops a page's clock only at a time in its future. */
 const LATER_MS = 60_000;
 
-/** Presses where something is, at once, whatever it is. */
+/** Presses at once where the target is, whatever is there. */
 async function pressAt(page: Page, target: Locator): Promise<void> {
   const box = await target.boundingBox();
   if (!box) throw new Error('it is not shown');
@@ -40,7 +40,7 @@ export function describeSlips(site: Site): void {
     ] as const)(
       'on %s, a second press of "%s", does not close what is shown once',
       async (screen, opener, label, make, shown, close) => {
-        // A context of its own: a clock that is installed stays.
+        // A context of its own, because a clock stays installed.
         const { page } = await site.signedIn(site.owner(), { context: {} });
         await page.clock.install();
         await site.open(page, screen);
@@ -153,7 +153,7 @@ export function describeSlips(site: Site): void {
         );
         await start.click();
         await page.getByText('The console failed or could not be reached.').waitFor();
-        // A toast is no dialog.
+        // A toast is not a dialog.
         await page.keyboard.press('Control+k');
         await page.getByRole('combobox', { name: /Screen, key/ }).waitFor();
         await page.keyboard.press('Escape');
@@ -206,7 +206,7 @@ export function describeSlips(site: Site): void {
         } finally {
           site.stack().kill('limiter', 'SIGCONT');
         }
-        // What only tells of success goes away by itself.
+        // A toast that only reports success goes away by itself.
         const success = page.getByText('The session has ended.');
         await success.waitFor();
         await success.waitFor({ state: 'detached' });

@@ -20,7 +20,7 @@ import {
 } from './usage-page.ts';
 
 const CONTEXT_TOKENS = 1_000;
-/** A month of a plan, of which one full reservation is more than 80 %. */
+/** A plan's monthly tokens, of which one full reservation takes more than 80 %. */
 const SMALL_MONTH_TOKENS = 1_200;
 const STREAMED = { stream: true, stream_options: { include_usage: true } };
 
@@ -175,7 +175,7 @@ export function describeUsage(site: Site): void {
         await totalOf(page, 'Requests').getByText('3', { exact: true }).waitFor();
         const [model] = await modelsOn(page);
         expect(model?.slice(0, 3)).toEqual(['lamp', '3', '1']);
-        // Of a key there is only the average.
+        // For a key there is only the average.
         expect(model).toHaveLength(6);
         expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 2));
         await expectAccessible(page);

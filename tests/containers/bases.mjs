@@ -13,7 +13,7 @@ const MIRROR = 'http://deb.debian.org/debian';
  * else ones of the same names made here.
  * @param {import('./engine.mjs').Engine} engine
  * @param {string} checkout
- * @param {string} directory for files on the way
+ * @param {string} directory for temporary files
  * @returns {Promise<string>} where they came from
  */
 export async function getBases(engine, checkout, directory) {

@@ -11,7 +11,7 @@ const PORTS = { GATEWAY_PORT: '18080-18081', CONSOLE_PORT: '13000' };
 export const CONSOLE_URL = `http://localhost:${PORTS.CONSOLE_PORT}`;
 
 /**
- * All that docker-compose.yml demands, made up, and the first organization.
+ * Everything that docker-compose.yml demands, made up, and the first organization.
  * @param {string} compose
  */
 function variables(compose) {
@@ -28,7 +28,7 @@ function variables(compose) {
     BOOTSTRAP_PLAN: 'Pro',
     BOOTSTRAP_OWNER: OWNER.email,
     BOOTSTRAP_PASSWORD: OWNER.password,
-    // Whoever needs a CA for Node here needs it in the build too.
+    // If Node needs a CA here, it needs it in the build too.
     BUILD_CA_FILE: process.env.BUILD_CA_FILE ?? process.env.NODE_EXTRA_CA_CERTS ?? '/dev/null',
     NPM_CONFIG_REGISTRY: process.env.NPM_CONFIG_REGISTRY ?? '',
   };
@@ -74,13 +74,13 @@ export class Installation {
     return JSON.parse(await this.compose(['run', '--rm', '-T', 'ctl', ...args, '--json'], input));
   }
 
-  /** Deletes all of it but base images. @param {{ keepImages: boolean }} options */
+  /** Deletes everything but base images. @param {{ keepImages: boolean }} options */
   async remove({ keepImages }) {
     await this.compose(['down', '--volumes', '--timeout', '5']);
     if (!keepImages) await this.engine.docker(['rmi', '--force', ...(await this.images())]);
   }
 
-  /** The names of the images that it is built to. @returns {Promise<string[]>} */
+  /** The names of the images that it builds. @returns {Promise<string[]>} */
   async images() {
     const all = (await this.compose(['config', '--images'])).split('\n');
     return [...new Set(all)].filter((image) => image.startsWith('tidegate-')).sort();
@@ -125,8 +125,8 @@ export class Installation {
   }
 
   /**
-   * Kills the first process of a container as the kernel would: `docker kill` would count as a wish
-   * to stop it.
+   * Kills the first process of a container as the kernel would: `docker kill` would count as
+   * stopping it on purpose.
    * @param {string} id
    */
   async killContainer(id) {

@@ -9,7 +9,7 @@ import { CONSOLE_URL, OWNER } from './installation.mjs';
 /** @typedef {{ key: string, answered: number }} World the key, and the number of answers */
 
 const SOON_MS = 120_000;
-/** In which a standby leads: docs/models.md, "Pools". */
+/** Within which a standby leads: docs/models.md, "Which runner leads". */
 const TAKEOVER_MS = 10_000;
 const SCALED = ['gateway', 'limiter', 'runner'];
 const UP = ['up', '-d', '--build', '--wait'];
@@ -17,7 +17,7 @@ const UP = ['up', '-d', '--build', '--wait'];
 const gatewaysOf = (/** @type {Installation} */ here) => () => here.gateways();
 
 /**
- * Once more if it fails: on a busy machine, a service may be ready later than compose waits.
+ * Tries once more if it fails: on a busy machine, a service may take longer than compose waits.
  * @param {Installation} here
  */
 const up = (here) => here.compose(UP).catch(() => here.compose(UP));
@@ -32,7 +32,7 @@ export async function start(here) {
 export async function firstAnswer(here, world) {
   await here.ctl(publishing('demo-text'));
   world.key = (await here.ctl(['key', 'create', '--org', 'acme', '--name', 'containers'])).key;
-  // The load is not to meet a limit.
+  // The load must not reach a limit.
   await here.ctl(['plan', 'set', '--name', 'Pro', '--requests-minute', '6000']);
   await answers(here, world);
   await counted(here, world);
@@ -56,7 +56,7 @@ async function answers(here, world) {
 }
 
 /**
- * Every answered request is in the usage, as no error.
+ * Expects every answered request in the usage, and none of them as an error.
  * @param {Installation} here
  * @param {World} world
  */
@@ -69,8 +69,8 @@ export async function counted(here, { answered }) {
 }
 
 /**
- * A process of the runner's container has the rights of a model's process. Its own shell aside, it
- * reads no environment there, also while the engine asks for the runner's health.
+ * A process in the runner's container has the rights of a model's process. It can read no
+ * environment there but its own shell's, even while the engine asks for the runner's health.
  * @param {Installation} here
  */
 export async function secretsOfRunner(here) {
@@ -108,7 +108,7 @@ export async function scale(here, world) {
   return `two of ${SCALED.join(', ')}; ${summary}`;
 }
 
-/** One of two ends at once, the other serves. @param {string} service */
+/** One of two ends at once, while the other one serves. @param {string} service */
 export const killOneOfTwo =
   (service) => async (/** @type {Installation} */ here, /** @type {World} */ world) => {
     const { summary } = await underLoad(world, gatewaysOf(here), async () => {
@@ -119,8 +119,8 @@ export const killOneOfTwo =
   };
 
 /**
- * The other runner leads in time, and takes a new model. The killed one stays away meanwhile:
- * started again at once, it could take the lead back.
+ * The other runner leads in time, and takes a new model. The killed one stays away meanwhile: if it
+ * were started again at once, it could take the lead back.
  * @param {Installation} here @param {World} world
  */
 export async function killLeadingRunner(here, world) {

@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RECORDS = fileURLToPath(new URL('./records.jsonl', import.meta.url));
 const DOCUMENT = fileURLToPath(new URL('../../docs/reliability.md', import.meta.url));
 const SHOWN = 20;
-/** How many violations a record keeps: more than anybody reads, few enough for a file. */
+/** How many violations a record keeps: more than anyone reads, few enough for a file. */
 const KEPT = 1_000;
 
 const { values } = parseArgs({

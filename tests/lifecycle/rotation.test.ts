@@ -18,7 +18,9 @@ import { modelsOf, useStack } from '../support/stack.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CERTIFICATES = join(ROOT, 'tests/fixtures/tls/services');
 const CALLERS = 4;
-/** Many times while a service restarts, and not so often that the calls slow the restarts down. */
+/**
+ * Often enough for many calls during a restart, but not so often that they slow the restarts down.
+ */
 const CALL_EVERY_MS = 100;
 const UPSTREAM_KEYS = ['sk-before', 'sk-meanwhile'];
 
@@ -32,21 +34,21 @@ const [tokensFile, gatewayTokenFile] = [join(dir, 'tokens'), join(dir, 'gateway-
 const serviceTokens = Object.fromEntries(CALLER_NAMES.map((service) => [service, newToken()]));
 const [oldToken = '', newerToken] = [serviceTokens.gateway, newToken()];
 
-/** For mutual TLS between all services, and with whoever calls them here. */
+/** For mutual TLS between all services, and with those that call them from here. */
 const tlsOf = (pair: 'one' | 'two') => ({
   GRPC_TLS_CA_FILE: join(CERTIFICATES, 'ca.pem'),
   GRPC_TLS_CERT_FILE: join(CERTIFICATES, `${pair}.pem`),
   GRPC_TLS_KEY_FILE: join(CERTIFICATES, `${pair}.key`),
 });
 
-/** Says which tokens of gateways limiters and runners find at their next start. */
+/** Sets which gateway tokens limiters and runners find at their next start. */
 function accept(...ofGateways: readonly string[]): void {
   const others = Object.entries(serviceTokens).filter(([service]) => service !== 'gateway');
   const tokens = [...others, ...ofGateways.map((token) => ['gateway', token])];
   writeFileSync(tokensFile, tokens.map((pair) => pair.join(':')).join('\n'));
 }
 
-/** Says what the runner's next start finds. */
+/** Sets which secret keys the runner finds at its next start. */
 function give(key: string, previous: string): void {
   writeFileSync(keyFile, key);
   writeFileSync(previousFile, previous);
@@ -110,7 +112,7 @@ async function call(gateway: string, key: string, model: string | undefined): Pr
 /**
  * Calls these models steadily until it is told to stop. Returns all statuses.
  *
- * @param gateways those that are called, in turn. It may change meanwhile
+ * @param gateways those that are called, in turn; the list may change meanwhile
  */
 function traffic(
   key: string,
@@ -140,7 +142,7 @@ function traffic(
   return { more, stop };
 }
 
-/** What a limiter says to a call that only ctl and consoles may make: nothing if it is answered. */
+/** The error of a call to a limiter that only ctl and consoles may make. Empty: it is answered. */
 async function saidTo(caller: ServiceIdentity): Promise<string> {
   const [address = ''] = (ctlVariables(stack()).LIMITER_ADDRESSES ?? '').split(',');
   const limiter = limiterOverGrpc([address], caller);

@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** The shared stack, as it is for those who also know of this pool. */
+/** The shared stack, as it looks to those who also know of this pool. */
 function withPool({ info, dataDir }: Reachable, into: string, address: string): Reachable {
   mkdirSync(into);
   copyFileSync(join(dataDir, 'secrets.json'), join(into, 'secrets.json'));
@@ -70,7 +70,7 @@ describe('the standby of a pool', () => {
   it('takes over from a leader that hangs, serves gateways, and keeps the lead when the other continues', async () => {
     expect(await complete('first')).toBe(200);
     leader.signal('SIGSTOP');
-    // It is asleep, so somebody must wake it.
+    // It is asleep, so some runner must wake it.
     expect([await complete('second'), await standby.leads()]).toEqual([200, true]);
     leader.signal('SIGCONT');
     await eventually(async () => (await leader.isReady()) && !(await leader.leads()));

@@ -23,8 +23,8 @@ async function publish({ command, healthPath }: NotingModel): Promise<string[]> 
 }
 
 /**
- * Sends one completion. Resolves once it has surely arrived: the gateway has asked for its body.
- * Then the next one arrives after it.
+ * Sends one completion. Resolves once it has certainly arrived: the gateway has asked for its body.
+ * So the next one arrives after it.
  */
 function arrive(gateway: string, key: string, text: string): Promise<{ answer: Promise<Answer> }> {
   return new Promise((resolve, reject) => {

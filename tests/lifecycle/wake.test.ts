@@ -17,7 +17,7 @@ describe('the demo model that wakes on request', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '50',
-      // Only of callers that say so.
+      // Only requests whose caller asks for it.
       OTEL_TRACES_SAMPLER: 'parentbased_always_off',
     };
     return { env: { gateway: traced, limiter: traced, metering: traced, runner: traced } };
@@ -28,7 +28,9 @@ describe('the demo model that wakes on request', () => {
     return models.find(({ name }) => name === 'demo-wake')?.condition;
   };
 
-  /** A request wakes the model again. Its trace has a span of each service, and no content. */
+  /**
+   * Wakes the model again by a request. Expects spans of each service in its trace, and no content.
+   */
   async function tracesTheWake(): Promise<void> {
     const answer = await fetch(`${stack().info.gateway}/chat/completions`, {
       method: 'POST',

@@ -8,7 +8,7 @@ import { isOk, Processes } from './processes.mjs';
 const ROOT = join(import.meta.dirname, '../..');
 const HOST = '127.0.0.1';
 const CTL_MS = 60_000;
-/** How long a service that stops serves on. The load looks for ready gateways more often. */
+/** How long a stopping service keeps serving. The load looks for ready gateways more often. */
 const SHUTDOWN_DELAY_MS = 4_000;
 const BEFORE = 'before';
 const SERVICES = /** @type {const} */ (['limiter', 'metering', 'gateway', 'runner']);
@@ -16,7 +16,7 @@ const SERVICES = /** @type {const} */ (['limiter', 'metering', 'gateway', 'runne
 /** @typedef {'before' | 'after'} Release */
 /**
  * @typedef {{ gateway: string, ready: string, limiter: string }} Addresses
- *   `ready`: of its gateway
+ *   `ready`: the readiness URL of its gateway
  */
 
 /** The previous release's services and those of this checkout, on the same stores. */
@@ -32,7 +32,7 @@ export class Pair {
   /** @type {string[]} of gateway and console before */
   #ports = [];
   #opened = Promise.resolve();
-  /** Of the stand-in for model servers. */
+  /** The URL of the stand-in for model servers. */
   modelUrl = '';
 
   /**
@@ -78,7 +78,7 @@ export class Pair {
     return this.processes.run('build', ['infra/ctl.mjs', '--help'], this.checkout);
   }
 
-  /** `npm start` of the previous release, until all is ready. */
+  /** Runs `npm start` of the previous release. Resolves when everything is ready. */
   async startBefore() {
     const [gateway = '', site = ''] = this.#ports;
     const ports = ['--gateway-port', gateway, '--console-port', site];
@@ -139,7 +139,7 @@ export class Pair {
     return this.#up.get(release)?.gateway ?? '';
   }
 
-  /** Those that are ready, as a proxy sees it. */
+  /** The URLs of the gateways that are ready, as a proxy sees it. */
   gateways = async () => {
     const all = [...this.#up.values()].map(async ({ gateway, ready }) =>
       (await isOk(ready)) ? [gateway] : [],
@@ -161,7 +161,7 @@ export class Pair {
     return JSON.parse(await run(process.execPath, ['apps/ctl/dist/main.js', ...args, '--json'], options));
   }
 
-  /** Stops all that still runs. */
+  /** Stops everything that still runs. */
   async close() {
     await this.#opened.catch(() => {});
     await this.processes.stopAll();

@@ -82,6 +82,6 @@ if (values.help || !values.from) {
   } finally {
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }
-  // A step that was cancelled may still wait for something.
+  // A step that was cancelled may still be waiting for something.
   process.exit();
 }

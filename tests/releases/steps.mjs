@@ -25,7 +25,7 @@ const LOOK_AGAIN_MS = 1_000;
 export async function start(pair, world) {
   await pair.startBefore();
   await pair.ctl('before', ['org', 'create', '--name', 'Trial', '--plan', 'Pro']);
-  // Only the limit of a key is to be met.
+  // Only the limit of a key may be reached.
   await pair.ctl('before', ['plan', 'set', '--name', 'Pro', '--requests-minute', '6000']);
   const keyOf = async (/** @type {string} */ name, /** @type {number} */ limit) => {
     const flags = ['--name', name, '--rpm', String(limit), '--at-once', String(2 * AT_ONCE)];
@@ -38,7 +38,8 @@ export async function start(pair, world) {
 }
 
 /**
- * A model that is published now answers: so ctl, the leading runner and that gateway work together.
+ * Publishes a model and waits for its answer: then ctl, the leading runner and that gateway work
+ * together.
  * @param {Pair} pair @param {World} world
  * @param {{ by: Release, at: Release, model: string }} how
  */
@@ -118,7 +119,7 @@ export async function back(pair, world) {
 }
 
 /**
- * Every answered request is in the usage once, and nothing else.
+ * Expects every answered request in the usage once, and nothing else.
  * @param {Pair} pair @param {World} world
  */
 export async function counted(pair, { answered }) {
@@ -130,7 +131,8 @@ export async function counted(pair, { answered }) {
 }
 
 /**
- * Going on to this release counts what the one before left out, such as a sum that it did not know.
+ * Going forward to this release counts what the previous one left out, such as a sum that it did
+ * not know.
  * @param {Pair} pair
  */
 export async function again(pair) {

@@ -9,8 +9,8 @@ import { outOfReach } from './out-of-reach.mjs';
 /**
  * Expects that nothing has moved by itself since the page was loaded: its cumulative layout shift
  * is 0. With `pressed`, nothing has moved after input either. Without `dialogs`, what has moved
- * only within a dialog does not count: it grows by the answers that it waits for, however late they
- * are.
+ * only within a dialog does not count: a dialog grows by the answers that it waits for, however
+ * late they are.
  */
 export async function expectStill(page: Page, { pressed = false, dialogs = true } = {}): Promise<void> {
   await page.evaluate(
@@ -34,7 +34,7 @@ export async function signIn(
   await page.waitForURL((url) => url.pathname !== '/sign-in');
 }
 
-/** A transition of an inherited value begins others in what inherits it. */
+/** A transition of an inherited value begins others in the elements that inherit it. */
 const MAX_TRANSITIONS_IN_A_ROW = 20;
 const SETTLED = `(async () => {
   const frame = () => new Promise(requestAnimationFrame);
@@ -65,13 +65,11 @@ async function switchTo(page: Page, colorScheme: 'light' | 'dark'): Promise<void
   await page.evaluate(SETTLED);
 }
 
-/** Half the size of the source that the package exports. Every page has to be sent it. */
+/** Half the size of the source that the package exports. It has to be sent to every page. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/**
- * Expects that axe finds no violation of WCAG 2.2 AA or of best practice, or of the given rules.
- */
+/** Expects axe to find no violation of WCAG 2.2 AA or of best practice, or of the given rules. */
 export async function expectAccessible(page: Page, rules: readonly string[] = RULES): Promise<void> {
   // The title of a page streams in after its first markup, and again when the page refreshes
   // itself. So it is awaited here, and axe, which looks once, does not look for it.

@@ -14,10 +14,11 @@ export async function signInByForm(
 }
 
 /**
- * Opens a page of the console. Resolves to what sends its form with a password.
+ * Opens a page of the console. Resolves to a function that sends its form: the one with a password,
+ * or the marked one.
  *
- * @param options.marked what tells the form from others, if it is another one
- * @param options.to where to send it, if it is to the same page of another console
+ * @param options.marked what only this form contains
+ * @param options.to where to send it, if not to this page: the same page of another console
  */
 export async function openForm(page: string, { marked = 'name="password"', to = page } = {}) {
   const html = await (await fetch(page)).text();

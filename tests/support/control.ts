@@ -18,7 +18,7 @@ const SESSION_MS = 3_600_000;
 
 export const OPERATOR: Actor = { kind: 'operator' };
 
-/** What is enough of a stack to use it: its description, and its folder. */
+/** What it takes to use a stack: its description and its folder. */
 export type Reachable = Pick<Stack, 'info' | 'dataDir'>;
 
 export interface OpenControl {
@@ -62,7 +62,10 @@ export function openControl(stack: Reachable, now: () => number = Date.now): Ope
   };
 }
 
-/** What ctl has no command for, and so its role no right to. Tests do it as operators. */
+/**
+ * Operations that ctl has no command for, and so its role no right to. Tests call them as
+ * operators.
+ */
 const NOT_OF_CTL: ReadonlySet<string> = new Set<keyof Control>(['createInvitation']);
 
 function byActor(ctl: Control, console: Control): Control {

@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const STOP_TIMEOUT_MS = 15_000;
 const LOG_CHARACTERS = 2_000;
 
-/** The variables of a gateway, where they differ from those of a stack's. */
+/** The variables of a gateway, where they differ from those of a stack's gateways. */
 export type OwnGateway = Readonly<Record<string, string>>;
 
 export interface RunningGateway {

@@ -25,7 +25,7 @@ const SHARED_STACK = {
   scale: { gateway: 2, limiter: 2 },
   env: {
     gateway: { TRUSTED_PROXIES: '1' },
-    // Models answer from the tests' processes, some of which stand still while they compare much.
+    // Models answer from the tests' processes, some of which stand still during long comparisons.
     runner: { RUNNER_PROBE_TIMEOUT_MS: '120000' },
   },
 };

@@ -65,7 +65,7 @@ class Load {
     return [...this.counts.values()].reduce((sum, count) => sum + count, 0) - this.answered;
   }
 
-  /** What ended how, in words. */
+  /** How many requests ended how, in words. */
   get summary() {
     const others = [...this.counts].filter(([status]) => status !== 200);
     const failed = others.map(([status, count]) => `${count} × ${status || 'no answer'}`);
@@ -79,7 +79,7 @@ class Load {
 }
 
 /**
- * Something under a light load, which it outlasts. Adds the answers to those of `world`.
+ * Does `work` under a light load, which lasts longer. Adds the answers to those of `world`.
  * @param {{ key: string, answered: number }} world
  * @param {() => Promise<string[]>} gateways their URLs, asked for again now and then
  * @param {(load: Load) => Promise<unknown>} work

@@ -39,7 +39,7 @@ server.listen(Number(process.env.PORT), '127.0.0.1');
 `;
 
 export interface NotingModel {
-  /** Runs it. Any user can. */
+  /** The command that runs it, as any user. */
   readonly command: string;
   readonly healthPath: string;
   /** How often it was started. */

@@ -2,7 +2,7 @@ import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 
-/** A page with more tags comes in so many pieces. */
+/** A page with more tags than this comes in this many pieces. */
 const PIECES = 80;
 /** Long enough for a browser to paint what has arrived. */
 const PIECE_EVERY_MS = 20;
@@ -14,8 +14,8 @@ const FONTS_AFTER_MS = 300;
 
 /**
  * Serves the same site, but its pages arrive tag by tag and its fonts late, as over a slow
- * connection. What surrounds all screens does so once, as each piece has the browser paint. From
- * then on it comes in one piece.
+ * connection. What surrounds all screens does so only once, because each piece makes the browser
+ * paint. From then on it comes in one piece.
  */
 export async function slowly(site: string): Promise<{ url: string; close(): Promise<void> }> {
   const known = new Set<string>();
@@ -38,7 +38,7 @@ export async function slowly(site: string): Promise<{ url: string; close(): Prom
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return {
-    // Of the same host, so that who is signed in there is signed in here.
+    // On the same host, so that whoever is signed in there is signed in here.
     url: `http://${new URL(site).hostname}:${(server.address() as AddressInfo).port}`,
     close: () =>
       new Promise((closed) => {
@@ -59,7 +59,9 @@ async function dribble(page: string, answer: ServerResponse, known: Set<string>)
   answer.end(whole.slice(sent));
 }
 
-/** Before tags, as far as there is anything to see that is not known. */
+/**
+ * Where to cut a page: before tags, as far as they show something that has not been sent before.
+ */
 function cutsOf(page: string, known: Set<string>): readonly number[] {
   const body = page.indexOf('<body');
   const main = page.indexOf('<main');
@@ -76,8 +78,9 @@ const LATE =
   /(?:<table hidden>)?<(div|table|tbody|tr)(?: hidden)? id="(S:\w+)">(.*?)<\/\1>(?:<\/table>)?(?=<script|<(?:div|table) hidden)/gs;
 
 /**
- * The page that the server sends if a screen is ready before anything is sent. Otherwise it sends
- * the screen hidden, after something that says it is loading, and shows it once it is complete.
+ * Returns the page as the server would send it if the screen were ready before anything is sent.
+ * Otherwise the server sends the screen hidden, after something that says it is loading, and shows
+ * it once it is complete.
  */
 function inPlace(page: string): string {
   const late = new Map<string, string>();

@@ -16,8 +16,8 @@ export const PATIENT = { LIMITER_SILENCE_MS: '2000' };
  */
 
 /**
- * A stack hands a database that it did not start to all services as it is. In production each has
- * the rights of its own role.
+ * Gives each service the rights of its own role, as in production. By itself, a stack hands a
+ * database that it did not start to all services as it is.
  *
  * @param {string} url
  * @param {import('@tidegate/local').StackOptions['env']} env

@@ -21,7 +21,7 @@ export async function checkOut(commit, into, signal) {
 export const tellHead = () => process.stdout.write('| step | s | what was seen |\n|---|---|---|\n');
 
 /**
- * Says what a step saw, and how long it took.
+ * Prints what a step saw, and how long it took.
  * @param {string} name @param {() => Promise<string>} work
  */
 export async function tell(name, work) {

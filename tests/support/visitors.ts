@@ -13,7 +13,7 @@ const START_TIMEOUT_MS = 120_000;
 const ACTION_TIMEOUT_MS = 120_000;
 /** Something else on the machine added or removed a network interface, as Docker does. */
 const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED';
-/** What a visitor's page looks like if a test does not say. */
+/** What a visitor's page looks like unless a test says otherwise. */
 const LOOKS = {
   viewport: { width: 1280, height: 900 },
   colorScheme: 'light',
@@ -92,7 +92,7 @@ async function enter(browser: Browser, options: BrowserContextOptions = {}): Pro
   return context.newPage();
 }
 
-/** Gives a page what it looks like, whatever it looked like before. */
+/** Makes a page look as given, whatever it looked like before. */
 async function dress(page: Page, looks: Omit<VisitOptions, 'context'>): Promise<void> {
   const { viewport, ...media } = { ...LOOKS, ...looks };
   await page.emulateMedia(media);

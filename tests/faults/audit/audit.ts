@@ -9,7 +9,7 @@ export interface Audit {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Compares everybody's counts with each other, once all is quiet. */
+/** Compares everyone's counts with each other, once everything is quiet. */
 export async function audit(
   world: World,
   seen: readonly Seen[],

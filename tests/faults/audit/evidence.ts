@@ -5,7 +5,7 @@ import type { World } from '../world/world.ts';
 import { monthOf, readLive } from './live.ts';
 import { type DayTotal, type MonthTotal, type Row, readDays, readMonths, readRows } from './rows.ts';
 
-/** What the judge must know of an organization. */
+/** What the judge must know about an organization. */
 export interface OrgFacts {
   readonly id: string;
   readonly slug: string;
@@ -20,7 +20,7 @@ export interface Ledger extends MonthTotal {
   readonly reserved: number;
 }
 
-/** Everybody's own counts, once all is quiet. */
+/** Everyone's own counts, once everything is quiet. */
 export interface Evidence {
   readonly orgs: readonly OrgFacts[];
   /** The model's count. */

@@ -6,7 +6,7 @@ import { dayName, type Row, totalsOf } from './rows.ts';
 const WINDOW_MS = 60_000;
 
 /**
- * Compares the counts of everybody involved. README.md says which are equalities, which are bounds,
+ * Compares the counts of everyone involved. README.md says which are equalities, which are bounds,
  * and why. Empty: everything holds.
  */
 export function judge(evidence: Evidence): string[] {

@@ -54,7 +54,7 @@ export const readMonths = ({ db }: World): Promise<MonthTotal[]> => db.$queryRaw
   SELECT org_id AS org, month::text AS month, requests::float8 AS requests, charged_tokens::float8 AS charged
   FROM month_total`;
 
-/** Adds up the rows as the day rollup does, by the time of their admission (UTC). */
+/** Adds up the rows as metering does for days, by the day of their reservation (UTC). */
 export function totalsOf(rows: readonly Row[]): Map<string, DayTotal> {
   const totals = new Map<string, DayTotal>();
   for (const row of rows) {

@@ -130,7 +130,9 @@ class FullDisk {
     for (let i = 0; i < 20; i++) await this.#send({});
   }
 
-  /** Sends requests while the disk is full. Each gets an error and never reaches the model. */
+  /**
+   * Sends requests while the disk is full. Expects all of them to fail, from the first failure on.
+   */
   async refused(lastsMs: number): Promise<void> {
     const endMs = Date.now() + lastsMs;
     let errors = 0;

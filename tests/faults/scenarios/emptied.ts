@@ -141,7 +141,7 @@ async function undercounts(world: World): Promise<string[]> {
 }
 
 /**
- * Reads the ledger of an organization. If nobody has asked for it since the loss, it has none yet,
+ * Reads the ledger of an organization. If nobody has needed it since the loss, there is none yet,
  * and a request creates it.
  */
 async function liveOf(world: World, org: Org) {

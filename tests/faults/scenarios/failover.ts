@@ -54,8 +54,8 @@ export const handOver = failoverOf(
 );
 
 /**
- * Writes that the replica had not received are lost with its master. On loopback these are almost
- * none; see README.md.
+ * Writes that the replica had not received are lost with its master. On loopback there are almost
+ * none; see docs/reliability.md.
  */
 export const failover = failoverOf(
   { id: 'failover', name: 'Redis master killed, its replica promoted', start: RedisPair.start },

@@ -17,9 +17,9 @@ const COMMITTED = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 const WAIT_MS = 20_000;
 
 /**
- * Metering dies after Postgres has committed a batch and before anybody knows. In half of the
- * trials Postgres' answer never reaches metering. In the others it does, but nothing that metering
- * then says reaches the queue. The batch is delivered again, and counts once.
+ * Metering dies after Postgres has committed a batch and before anyone knows. In half of the trials
+ * Postgres' answer never reaches metering. In the others it does, but nothing that metering then
+ * says reaches the queue. The batch is delivered again, and counts once.
  */
 export const meteringBetween: Scenario = {
   id: 'metering',

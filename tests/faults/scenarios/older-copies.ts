@@ -110,7 +110,7 @@ async function startAgain(world: World): Promise<void> {
   await Promise.all(SERVICES.map((name) => world.kill(name)));
 }
 
-/** What Redis has more of the month than Postgres, as `ctl doctor` tells. */
+/** How many more requests of the month Redis has than Postgres, as `ctl doctor` reports. */
 async function lostRequests(world: World, org: Org): Promise<number> {
   const { requests } = await readLive(world, org);
   const total = await world.db.monthTotal.findFirst({ where: { orgId: org.id } });

@@ -65,8 +65,8 @@ export class InducedOutage {
    * An outage of something that decides requests. Nothing is admitted, errors come at once, and
    * service is back soon after.
    *
-   * @param endsLeases nobody renews leases, but perhaps somebody reaps: answers that take longer
-   *   than a lease break off. Otherwise all answers under way are finished.
+   * @param endsLeases no lease is renewed, but some limiter may reap: answers that take longer than
+   *   a lease break off. Otherwise all answers under way are finished.
    */
   async ofWhatDecides(
     down: () => Promise<void>,
@@ -103,8 +103,8 @@ export class InducedOutage {
   }
 
   /**
-   * Through each gateway, answers that begin before the outage. One ends during the first seconds
-   * of it, and one much later. Resolves once the model answers them.
+   * Starts answers through each gateway, before the outage. One ends in its first seconds, and one
+   * much later. Resolves once the model answers them.
    */
   async #answersUnderWay() {
     const { world, random, lastsMs } = this.#options;

@@ -15,9 +15,9 @@ import { underAttack } from './under-attack.ts';
 interface Target {
   readonly id: string;
   readonly name: string;
-  /** Whether deciding requests needs it. */
+  /** Whether it is needed to decide requests. */
   readonly needed: boolean;
-  /** Whether gateways lose their leases by it. */
+  /** Whether gateways lose their leases because of it. */
   readonly endsLeases?: boolean;
   down(world: World, stores: Stores): Promise<void>;
   up(world: World, stores: Stores): Promise<void>;

@@ -15,9 +15,9 @@ export interface Store {
 export interface SignalledStore extends Store {
   /** Sends a signal to all of its processes. */
   signal(name: NodeJS.Signals): void;
-  /** Keeps a copy of its files as they are now. It is down meanwhile. */
+  /** Keeps a copy of its files as they are now. The store is down meanwhile. */
   copy(): Promise<void>;
-  /** Puts the copy in place of its files. It is down meanwhile. */
+  /** Puts the copy in place of its files. The store is down meanwhile. */
   putCopyBack(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export async function startStores(): Promise<Stores> {
     const replace = (from: string, to: string) => async () => {
       await down();
       rmSync(to, { recursive: true, force: true });
-      // Node's own copy would belong to root, and Postgres may run as somebody else.
+      // Node's own copy would belong to root, and Postgres may run as another user.
       execFileSync('cp', ['-a', from, to]);
       await up();
     };

@@ -18,8 +18,8 @@ export interface Order {
 }
 
 /**
- * An excess that lasts less than this is no violation. The end of one call and the start of another
- * reach the witness over two connections, in any order.
+ * An excess that lasts less than this is not a violation. The end of one call and the start of
+ * another reach the witness over two connections, in any order.
  */
 const TOLERANCE_MS = 250;
 

@@ -49,7 +49,7 @@ export class World {
   readonly kills: Kill[] = [];
   /** Paused gateways. Nobody sends requests to them. */
   readonly paused = new Set<string>();
-  /** Since when nothing that reaps has been taken away. Infinity: it is away. */
+  /** Since when nothing that reaping needs has been down. Infinity: something is down. */
   reapingSinceMs = 0;
   readonly #clockOffsetMs: number;
   readonly #close: (() => Promise<unknown>)[];

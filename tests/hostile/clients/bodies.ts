@@ -84,7 +84,8 @@ export function describeBodies({ base, key, connection, from, newOrgWithModels }
       ['a number without end', filled('{"n":', '1', '}'), 400, 'invalid_request'],
     ] as const)('%s', async (_name, body, status, code) => {
       const large = body(20 * MIB);
-      // Only `call` checks what it sends against the description, which would take up to a minute.
+      // Unlike `call`, `wire` does not check what it sends against the description, which would
+      // take up to a minute.
       const answers = [
         await call(base(), { key: key(), body: body(20 * KIB) }),
         await wire(base(), head(`connection: close\r\ncontent-length: ${large.length}`), large),

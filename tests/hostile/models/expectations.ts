@@ -54,7 +54,7 @@ function expectStream(answer: Answer, sees: Kind<'stream'> | Kind<'incomplete'>)
   const same = { ...identity, id: first?.id, created: first?.created };
   expect(first).toMatchObject(identity);
   const expected = expectedChunks(sees).map((rest) => ({ ...same, ...rest }));
-  // Jest's comparison takes seconds for the longest streams, and says what differs.
+  // Jest's comparison takes seconds for the longest streams, so it runs only to say what differs.
   if (!isDeepStrictEqual(chunks, expected)) expect(chunks).toEqual(expected);
   expect([done, answer.over]).toEqual(sees.kind === 'stream' ? [true, true] : [false, false]);
 }

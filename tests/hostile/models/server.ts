@@ -81,7 +81,7 @@ export class HostileModel {
     );
   }
 
-  /** Ends all connections. Idempotent. */
+  /** Stops the server and ends all connections. Idempotent. */
   async close(): Promise<void> {
     if (!this.#server.listening) return;
     for (const socket of this.#sockets) socket.destroy();

@@ -35,7 +35,7 @@ async function wokenCommand(world: Leaving, { slug: org, key }: TestOrg, name: s
   return Number(JSON.parse(readFileSync(record, 'utf8')).pid);
 }
 
-/** What only rows and keys of this organization have. Accounts of its members stay. */
+/** What only this organization's rows and Redis keys contain. Accounts of its members stay. */
 async function ownTraces(db: Db, org: TestOrg): Promise<string[]> {
   const { mark, id, slug, key, narrowKey, ownModel } = org;
   const models = await db.model.findMany({ where: { orgId: id }, select: { id: true } });
@@ -46,7 +46,7 @@ async function ownTraces(db: Db, org: TestOrg): Promise<string[]> {
   ];
 }
 
-/** Every table and every key of Redis that has one of these. */
+/** Every table, and every key of Redis, that has one of these. */
 async function placesWith({ stack, db }: Leaving, traces: readonly string[]): Promise<string[]> {
   const places = [...(await postgresOf(db)), ...(await redisOf(stack))];
   return places
@@ -101,7 +101,7 @@ export function describeLeaving(world: () => Leaving): void {
           expect({ over, done: text.includes('[DONE]') }).toEqual({ over: false, done: false });
         }
         await eventually(async () => {
-          // That it was deleted, and by which operator.
+          // These record that it was deleted, and by which operator.
           const kept = ['table public.audit_event', 'table public.deleted_org'];
           expect((await placesWith(world(), traces)).sort()).toEqual(kept);
           return true;

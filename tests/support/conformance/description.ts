@@ -36,13 +36,13 @@ export interface AnswerRule {
 }
 
 /**
- * What the description says of answers with this status. Null: nothing, so there must be no such
+ * What the description says about answers with this status. Null: nothing, so there must be no such
  * answer.
  */
 export function ruleOf(method: string, path: string, status: number): AnswerRule | null {
   const operations = description.paths[path.startsWith(PREFIX) ? path.slice(PREFIX.length) : ''];
-  // For a wrong method, the path's other operation describes the answer. For an unknown path or no
-  // valid HTTP, `elsewhere` does.
+  // For a wrong method, the path's other operation describes the answer. For an unknown path or
+  // invalid HTTP, `elsewhere` does.
   const operation =
     operations?.[method.toLowerCase()] ?? Object.values(operations ?? {})[0] ?? elsewhere(status);
   const found = operation?.responses[String(status)];
@@ -55,8 +55,8 @@ export function ruleOf(method: string, path: string, status: number): AnswerRule
 }
 
 /**
- * Describes answers to unknown paths and to what is no valid HTTP. 429 is for everything from a
- * blocked address.
+ * Describes answers to unknown paths and to invalid HTTP. 429 is for everything from a blocked
+ * address.
  */
 function elsewhere(status: number): DescribedOperation | undefined {
   return [400, 404, 408, 429].includes(status) ? description.paths['/models']?.get : undefined;

@@ -11,7 +11,7 @@ interface Chunk {
   readonly usage?: unknown;
 }
 
-/** What is known of the stream's request. Undefined: unknown. */
+/** What is known about the stream's request. Undefined: unknown. */
 export interface Asked {
   readonly includeUsage: boolean | undefined;
 }

@@ -49,7 +49,7 @@ export interface Case {
   readonly sees: Sees;
   readonly counts: Counts;
   readonly connection: Fate;
-  /** It takes until a time-out, so it starts early. */
+  /** It lasts until a time-out, so it starts early. */
   readonly slow?: boolean;
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../bytes.ts';
 import { brokenOff, type Case, failed, proving, says } from './case.ts';
 
-/** Responses that are no answers, and answers that end too early. */
+/** Responses that are not answers, and answers that end too early. */
 
 const unreadable = 'The model sent an answer that cannot be read.';
 const tooEarly = 'The model ended its answer too early.';

@@ -109,7 +109,7 @@ function gzipped(line: string, text: string): Play {
 }
 
 const SECRET = { error: { message: 'key sk-secret of host db-7' } };
-/** Failures that are not the caller's fault. Nothing of the model's message is relayed. */
+/** Failures that are not the caller's fault. No part of the model's message is relayed. */
 export const STATUSES: readonly Case[] = [
   ...[
     '401 Unauthorized',
