@@ -107,15 +107,15 @@ try {
   const few = await orgWithKeys('Few', FEW);
   for (const key of few) await bench.raise(key);
   await bench.running(few[0].key);
-  const values1 = few.map(({ key }) => key);
-  await step(`${FEW} keys`, values1);
-  await step(`${FEW} keys, two gateways`, values1, bench.stack.info.gateways);
+  const fewKeys = few.map(({ key }) => key);
+  await step(`${FEW} keys`, fewKeys);
+  await step(`${FEW} keys, two gateways`, fewKeys, bench.stack.info.gateways);
   // Both gateways have compiled what a request runs. With a fifth of a core that would take long.
   const gateways = ['gateway', 'gateway-2'].map((name) => bench.stack.pid(name));
   endShares = limitCpu(gateways, SHARE);
   if (endShares) {
-    await step(`${FEW} keys, a gateway with a fifth of a core`, values1);
-    await step(`${FEW} keys, two such gateways`, values1, bench.stack.info.gateways);
+    await step(`${FEW} keys, a gateway with a fifth of a core`, fewKeys);
+    await step(`${FEW} keys, two such gateways`, fewKeys, bench.stack.info.gateways);
     endShares();
     endShares = null;
   } else process.stderr.write('without a fifth of a core each: control groups cannot be used here\n');
@@ -123,7 +123,7 @@ try {
   const keysEach = Math.ceil(keyCount / orgCount);
   const orgs = await many(orgCount, (i) => orgWithKeys(`Org ${i}`, keysEach));
   await bench.running(orgs.at(-1)[0].key);
-  await step(`the same ${FEW} keys beside ${keyCount} others`, values1);
+  await step(`the same ${FEW} keys beside ${keyCount} others`, fewKeys);
   const alone = orgs.slice(0, CONNECTIONS).map(([first]) => first.key);
   await step(`${alone.length} keys, each of its own organization`, alone);
   // Takes one key of each organization in turn.
@@ -136,7 +136,7 @@ try {
   const volume = { orgId: owner.id, count: Math.ceil(requests / DAYS), keys: 50, models: 20 };
   for (const day of days) await seedDay(bench.db, day, volume);
   await seedRollups(bench.db);
-  await step(`${FEW} keys, ${requests.toLocaleString('en')} requests of ${DAYS} days behind them`, values1);
+  await step(`${FEW} keys, ${requests.toLocaleString('en')} requests of ${DAYS} days behind them`, fewKeys);
   process.stdout.write(`${table({ streamed: false, targets: steps })}\n`);
   const tookMs = await panelMs(owner.slug);
   process.stdout.write(

@@ -120,7 +120,7 @@ function useSessions(url: () => string) {
     const known = sessions.get(account.email);
     if (known) return known;
     const header = await signInByForm(url(), account);
-    if (header === null) throw new Error('the console lets an account of the test not in');
+    if (header === null) throw new Error("the console does not let the test's account in");
     const cookies = header.split('; ').map((cookie) => {
       const [name = '', ...value] = cookie.split('=');
       return { name, value: value.join('='), url: url() };

@@ -169,7 +169,7 @@ describe('a model with two replicas', () => {
 });
 
 describe('a model that nobody can connect to', () => {
-  it('is not available, and no client shall try again; the request is counted', async () => {
+  it('is not available, and clients are told not to retry; the request is counted', async () => {
     await gone.close();
     counted.push({ error: 'model_unavailable' });
     const answer = await ask(world, aKey(), 'gone', false, GONE);

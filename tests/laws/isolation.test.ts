@@ -76,7 +76,7 @@ describe('two organizations', () => {
       expect((await usageOf(stack(), other.slug)).totals.requests).toBeLessThanOrEqual(totals.requests + 2);
     });
 
-    it('says of a foreign model, of one the key may not call and of none the same, to the byte [auth.restricted]', async () => {
+    it('gives the same answer, to the byte, for a foreign model, a forbidden one and a missing one [auth.restricted]', async () => {
       const image = [{ type: 'image_url', image_url: { url: 'data:image/gif;base64,R0lGODlhAQABAAAAACw=' } }];
       const bodies = [
         {},

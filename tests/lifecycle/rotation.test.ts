@@ -143,7 +143,7 @@ function traffic(
 }
 
 /** The error of a call to a limiter that only ctl and consoles may make. Empty: it is answered. */
-async function saidTo(caller: ServiceIdentity): Promise<string> {
+async function errorFor(caller: ServiceIdentity): Promise<string> {
   const [address = ''] = (ctlVariables(stack()).LIMITER_ADDRESSES ?? '').split(',');
   const limiter = limiterOverGrpc([address], caller);
   try {
@@ -156,9 +156,9 @@ async function saidTo(caller: ServiceIdentity): Promise<string> {
 describe('a limiter with mutual TLS', () => {
   it('asks whoever calls for a certificate and for a token', async () => {
     const { token, tls } = callerOf(ctlVariables(stack()));
-    expect(await saidTo({ token, tls })).toBe('');
-    expect(await saidTo({ token, tls: null })).toContain('UNAVAILABLE');
-    expect(await saidTo({ token: null, tls })).toContain('UNAUTHENTICATED');
+    expect(await errorFor({ token, tls })).toBe('');
+    expect(await errorFor({ token, tls: null })).toContain('UNAVAILABLE');
+    expect(await errorFor({ token: null, tls })).toContain('UNAUTHENTICATED');
   });
 });
 
@@ -198,7 +198,7 @@ describe('the secret key', () => {
 });
 
 describe("the gateways' token", () => {
-  const refusal = (token: string) => saidTo({ ...callerOf(tlsOf('two')), token });
+  const refusal = (token: string) => errorFor({ ...callerOf(tlsOf('two')), token });
 
   it('is replaced across two limiters, the runner and two gateways, and no request fails', async () => {
     const org = await newOrg(stack());

@@ -51,7 +51,7 @@ export async function slowly(site: string): Promise<{ url: string; close(): Prom
 async function dribble(page: string, answer: ServerResponse, known: Set<string>): Promise<void> {
   const whole = inPlace(page);
   let sent = 0;
-  for (const cut of cutsOf(whole, known)) {
+  for (const cut of cutPositions(whole, known)) {
     answer.write(whole.slice(sent, cut));
     sent = cut;
     await after(PIECE_EVERY_MS);
@@ -62,7 +62,7 @@ async function dribble(page: string, answer: ServerResponse, known: Set<string>)
 /**
  * Where to cut a page: before tags, as far as they show something that has not been sent before.
  */
-function cutsOf(page: string, known: Set<string>): readonly number[] {
+function cutPositions(page: string, known: Set<string>): readonly number[] {
   const body = page.indexOf('<body');
   const main = page.indexOf('<main');
   const surroundings = page.slice(body, main).match(TAG_NAME)?.join() ?? '';

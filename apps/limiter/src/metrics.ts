@@ -47,7 +47,7 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
   }).cell();
   const ran = new Gauge({
     name: 'tidegate_limiter_chore_last_run_timestamp_seconds',
-    help: 'When this limiter last did a chore for all: reaper, sweep, recovery.',
+    help: 'When this limiter last did a chore for all limiters: reaper, sweep, recovery.',
     labelNames: ['chore'],
     registers,
   });

@@ -91,7 +91,7 @@ function observeRedis(registry: Registry, { pingRedis, durability }: LimiterRead
     {
       registry,
       name: 'tidegate_redis_evicts',
-      help: '1 if a Redis server may evict keys, 0 if none may. Missing if the servers do not tell.',
+      help: '1 if a Redis server may evict keys, 0 if none may. Missing if the servers do not say.',
     },
     async () => {
       const told = (await durability()).map(({ evicts }) => evicts).filter((one) => one !== null);

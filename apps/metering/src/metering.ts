@@ -16,7 +16,7 @@ const MAX_ROWS = 2_000;
 export interface MeteringDeps {
   readonly db: Db;
   readonly limiters: Limiters;
-  readonly queue: Pick<SettlementJobs, 'queueAlone'>;
+  readonly queue: Pick<SettlementJobs, 'queueSeparately'>;
   readonly metrics: MeteringMetrics;
   readonly logger: Logger;
   /** Null: off. */
@@ -60,7 +60,7 @@ export function createMetering(deps: MeteringDeps): Metering {
           {
             write: (settlements) => writer.write(settlements),
             confirm: (settlements) => confirmer.add(settlements),
-            queueAlone: queue.queueAlone,
+            queueSeparately: queue.queueSeparately,
             redisNowMs,
           },
           job,

@@ -49,7 +49,7 @@ async function jobs(): Promise<Record<string, number> | null> {
 
 describe("the queue's gauge", () => {
   it('has no samples while Redis is unavailable, rather than old ones', async () => {
-    await eventually(() => queue.queueAlone([{}], 'one').then(() => true));
+    await eventually(() => queue.queueSeparately([{}], 'one').then(() => true));
     expect(await jobs()).toEqual({ waiting: 1, active: 0, delayed: 0, failed: 0 });
     expect(await scrape()).toMatch(/^tidegate_metering_oldest_job_seconds\{service="metering"\} \d/m);
     expect(await scrape()).toContain('tidegate_redis_up{service="metering"} 1');

@@ -101,7 +101,7 @@ function observeReadings(registry: Registry, readings: MeteringReadings): void {
     {
       registry,
       name: 'tidegate_metering_active_jobs_max',
-      help: 'Jobs that this process works on at once, at most. Active jobs of the queue are those of all.',
+      help: 'Jobs that this process works on at once, at most. The active jobs of the queue are those of all processes.',
     },
     () => readings.concurrency,
   );

@@ -77,7 +77,7 @@ export const schema = z.object({
   RUNNER_PROBE_TIMEOUT_MS: wholeNumber(100, 120_000)
     .default(FLEET_TIMINGS.drivers.probeTimeoutMs)
     .describe(
-      'How long a probe of a model waits for its answer. How many late answers make a model fail depends on its driver',
+      'How long a probe of a model waits for its answer. The driver decides how many late answers make a model fail',
     ),
   RUNNER_KUBERNETES: z
     .string()

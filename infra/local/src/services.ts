@@ -34,8 +34,8 @@ export interface ServiceKind {
   readonly env: (instance: Instance, layout: Layout) => Record<string, string>;
   /** The secrets that it may have from the launcher's environment. */
   readonly secrets: readonly string[];
-  /** Started last, when the models are up. */
-  readonly faces: boolean;
+  /** It serves people or clients. Started last, when the models are up. */
+  readonly isPublic: boolean;
   /** How long a process may take to stop. */
   readonly stopTimeoutMs: number;
 }
@@ -104,7 +104,7 @@ const SERVICES: readonly ServiceKind[] = [
       ...models.settings,
     }),
     secrets: [...TRACING_SECRETS, 'SECRET_KEY_PREVIOUS'],
-    faces: false,
+    isPublic: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
   {
@@ -119,7 +119,7 @@ const SERVICES: readonly ServiceKind[] = [
       SERVICE_TOKENS: tokensOf(secrets),
     }),
     secrets: TRACING_SECRETS,
-    faces: false,
+    isPublic: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
   {
@@ -132,7 +132,7 @@ const SERVICES: readonly ServiceKind[] = [
       SERVICE_TOKEN: layout.secrets.serviceTokens.metering,
     }),
     secrets: TRACING_SECRETS,
-    faces: false,
+    isPublic: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
   {
@@ -147,7 +147,7 @@ const SERVICES: readonly ServiceKind[] = [
       SERVICE_TOKEN: layout.secrets.serviceTokens.gateway,
     }),
     secrets: TRACING_SECRETS,
-    faces: true,
+    isPublic: true,
     stopTimeoutMs: DRAIN_MS,
   },
   {
@@ -167,7 +167,7 @@ const SERVICES: readonly ServiceKind[] = [
       SERVICE_TOKEN: layout.secrets.serviceTokens.console,
     }),
     secrets: ['AUTH_SECRET_PREVIOUS', 'OIDC_CLIENT_SECRET'],
-    faces: true,
+    isPublic: true,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
 ];

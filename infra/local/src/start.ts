@@ -105,8 +105,8 @@ async function startServices(
     layout.instances
       .filter(({ service }) => service === kind.name)
       .map((instance) => create(specOf(kind, instance, layout, options)));
-  const behind = kinds.filter(({ faces }) => !faces).map(processesOf);
-  const faces = kinds.filter(({ faces }) => faces).flatMap(processesOf);
+  const behind = kinds.filter(({ isPublic }) => !isPublic).map(processesOf);
+  const atTheFront = kinds.filter(({ isPublic }) => isPublic).flatMap(processesOf);
 
   await phase('models and services', async (note) => {
     for (const stage of [models, ...behind]) await members.addStage(stage);
@@ -114,10 +114,10 @@ async function startServices(
     const { demo } = layout.secrets;
     const names = standins.map(({ model }) => model.name);
     if (names.length > 0 && demo) await demoModelsSettled(db, demo.org, names);
-    await members.addStage(faces);
-    await Promise.all(faces.map((process) => process.start()));
+    await members.addStage(atTheFront);
+    await Promise.all(atTheFront.map((process) => process.start()));
     members.assertWanted();
-    note(`${models.length + behind.flat().length + faces.length} processes`);
+    note(`${models.length + behind.flat().length + atTheFront.length} processes`);
   });
 }
 

@@ -23,7 +23,7 @@ const passwords = z.string().transform((text, context) => {
 
 export const schema = z.object({
   DATABASE_URL: secret(databaseUrl).describe(
-    'The database to migrate, straight and not through a pooler, with the login that owns it',
+    'The database to migrate, directly and not through a pooler, with the login that owns it',
   ),
   SERVICE_DATABASE_PASSWORDS: secret(passwords.default({})).describe(
     "Makes the services' [logins](accounts.md) with these passwords: `limiter:PASSWORD,metering:PASSWORD` and so on. Without it, none are made or changed",

@@ -97,7 +97,7 @@ export const poolAddresses = z
 export const databaseUrl = z
   .url({ protocol: /^postgres(ql)?$/, error: 'must be a URL that starts with postgresql://' })
   .describe(
-    'Postgres, straight or through a pooler ([which were tried](reliability.md#which-stores-were-tried)), with the login of this service',
+    'Postgres, directly or through a pooler ([which were tried](reliability.md#which-stores-were-tried)), with the login of this service',
   );
 
 export const redisPrefix = z

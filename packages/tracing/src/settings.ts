@@ -136,7 +136,10 @@ export function tracingOf(config: z.output<z.ZodObject<typeof tracingFields>>): 
   const sampler = config.OTEL_TRACES_SAMPLER;
   if (config.OTEL_TRACES_SAMPLER_ARG !== undefined && !sampler.endsWith('traceidratio'))
     throw new ConfigError([
-      { variable: 'OTEL_TRACES_SAMPLER_ARG', reason: 'is set, but OTEL_TRACES_SAMPLER is none by ratio' },
+      {
+        variable: 'OTEL_TRACES_SAMPLER_ARG',
+        reason: 'is set, but OTEL_TRACES_SAMPLER does not sample by ratio',
+      },
     ]);
   const maxSpans = config.OTEL_BSP_MAX_QUEUE_SIZE;
   return {

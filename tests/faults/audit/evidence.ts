@@ -92,7 +92,7 @@ export async function gather(
  * before one could.
  */
 function settlementWasLost(world: World, { ask, endedMs }: Seen): boolean {
-  const limiterAway = world.killsBehind.some(({ atMs }) => atMs <= endedMs && endedMs - atMs < SETTLING_MS);
+  const limiterAway = world.backendKills.some(({ atMs }) => atMs <= endedMs && endedMs - atMs < SETTLING_MS);
   const gatewayKilled = world
     .killsOfGateway(ask.gateway)
     .some((atMs) => atMs >= endedMs - 100 && atMs - endedMs < SETTLING_MS);

@@ -54,11 +54,11 @@ export interface Holder {
 
 /**
  * Finds instances that hold something although they have been silent for too long.
- * @param behindSinceMs since when Redis and a limiter have been up: nothing can be freed before
+ * @param backendUpSinceMs since when Redis and a limiter have been up: nothing can be freed before
  */
-export function heldTooLong(holders: readonly Holder[], nowMs: number, behindSinceMs: number): string[] {
+export function heldTooLong(holders: readonly Holder[], nowMs: number, backendUpSinceMs: number): string[] {
   return holders
-    .filter(({ held, beatMs }) => held > 0 && nowMs - Math.max(beatMs, behindSinceMs) > FREE_WITHIN_MS)
+    .filter(({ held, beatMs }) => held > 0 && nowMs - Math.max(beatMs, backendUpSinceMs) > FREE_WITHIN_MS)
     .map(({ instance, held }) => `${instance}: silent for more than ${FREE_WITHIN_MS} ms, holds ${held}`);
 }
 
@@ -102,7 +102,7 @@ export class Sampler {
       this.samples++;
       for (const text of liveViolations(org, live)) this.violations.add(text);
       const holders = await this.#holders(live.instances);
-      for (const text of heldTooLong(holders, Date.now(), this.#behindSinceMs()))
+      for (const text of heldTooLong(holders, Date.now(), this.#backendUpSinceMs()))
         this.violations.add(`${org.slug}: ${text}`);
     }
   }
@@ -118,8 +118,8 @@ export class Sampler {
     );
   }
 
-  #behindSinceMs(): number {
-    const backs = this.#world.killsBehind.map(({ atMs, backMs }) => backMs || atMs + FREE_WITHIN_MS);
-    return Math.max(this.#redisSinceMs, this.#world.reapingSinceMs, ...backs);
+  #backendUpSinceMs(): number {
+    const backs = this.#world.backendKills.map(({ atMs, backMs }) => backMs || atMs + FREE_WITHIN_MS);
+    return Math.max(this.#redisSinceMs, this.#world.reapingPossibleSinceMs, ...backs);
   }
 }

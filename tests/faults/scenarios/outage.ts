@@ -41,7 +41,7 @@ export class InducedOutage {
    * An outage of something that requests do not need. Requests continue, every known key is served,
    * and no valid key is called invalid.
    */
-  async ofWhatIsNotNeeded(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
+  async ofOptional(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
     const { world, random, lastsMs, unseen } = this.#options;
     const load = new Load(world, random, { clients: 12, hangUps: 0, restMs: 100, longestMs: 500 });
     await pause(1_000);
@@ -68,11 +68,7 @@ export class InducedOutage {
    * @param endsLeases no lease is renewed, but some limiter may reap: answers that take longer than
    *   a lease break off. Otherwise all answers under way are finished.
    */
-  async ofWhatDecides(
-    down: () => Promise<void>,
-    up: () => Promise<void>,
-    endsLeases: boolean,
-  ): Promise<void> {
+  async ofRequired(down: () => Promise<void>, up: () => Promise<void>, endsLeases: boolean): Promise<void> {
     const { world, lastsMs } = this.#options;
     const under = await this.#answersUnderWay();
     await down();

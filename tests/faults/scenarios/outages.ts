@@ -139,14 +139,14 @@ async function outageOf(target: Target, { world, stores, collector, random, last
   const outage = new InducedOutage({ name: target.name, world, random, lastsMs, unseen });
   const { needed, endsLeases = false } = target;
   const down = async () => {
-    if (needed) world.reapingSinceMs = Number.POSITIVE_INFINITY;
+    if (needed) world.reapingPossibleSinceMs = Number.POSITIVE_INFINITY;
     await target.down(world, stores);
   };
   const up = async () => {
     await target.up(world, stores);
-    if (needed) world.reapingSinceMs = Date.now();
+    if (needed) world.reapingPossibleSinceMs = Date.now();
   };
-  await (needed ? outage.ofWhatDecides(down, up, endsLeases) : outage.ofWhatIsNotNeeded(down, up));
+  await (needed ? outage.ofRequired(down, up, endsLeases) : outage.ofOptional(down, up));
   if (unseen) first.keys.push(unseen);
   const unquiet = await untilQuiet(world);
   seen.push(...outage.seen, ...(await warmUp(world, random)));

@@ -50,7 +50,7 @@ export class World {
   /** Paused gateways. Nobody sends requests to them. */
   readonly paused = new Set<string>();
   /** Since when nothing that reaping needs has been down. Infinity: something is down. */
-  reapingSinceMs = 0;
+  reapingPossibleSinceMs = 0;
   readonly #clockOffsetMs: number;
   readonly #close: (() => Promise<unknown>)[];
   readonly #recovered: Map<string, () => void>;
@@ -121,7 +121,7 @@ export class World {
   }
 
   /** The kills of a limiter or of Redis. */
-  get killsBehind(): readonly Kill[] {
+  get backendKills(): readonly Kill[] {
     return this.kills.filter(({ victim }) => victim === 'redis' || victim.startsWith('limiter'));
   }
 

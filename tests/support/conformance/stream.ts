@@ -43,7 +43,7 @@ export function problemsOfStream(text: string, over: boolean, schema: string, as
     if (problem !== null) return [...problems, `event ${index} ${problem}: ${shown(event)}`];
     chunks.push(chunk as Chunk);
   }
-  if (over) problems.push('it is ended in order, but not complete');
+  if (over) problems.push('it ended normally, but is not complete');
   return [...problems, ...problemsOfOrder(chunks, asked)];
 }
 

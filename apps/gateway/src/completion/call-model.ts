@@ -135,7 +135,7 @@ async function callReplica(
     exchange.onAbort = null;
     return outcome;
   } finally {
-    gateway.replicas.release(withReplicas(gateway, model), replica, endOf(outcome));
+    gateway.replicas.release(withReplicas(gateway, model), replica, replicaResultOf(outcome));
     gateway.observer.upstreamAnswered(call.status);
     const { firstChunkAtMs } = facts;
     if (span) endModelCall(span, outcome, { status: call.status, sentAtMs, firstChunkAtMs });
@@ -143,7 +143,7 @@ async function callReplica(
 }
 
 /** @param outcome null: the gateway itself failed */
-function endOf(outcome: CallOutcome | null): ReplicaResult {
+function replicaResultOf(outcome: CallOutcome | null): ReplicaResult {
   if (outcome === null) return 'unknown';
   if (isRefusal(outcome)) return outcome.code === 'upstream_error' ? 'failed' : 'unknown';
   switch (outcome.kind) {

@@ -57,7 +57,7 @@ function beyondContext(
   { maxTokens, maxTokensFrom }: CompletionRequest,
   { contextTokens }: CatalogModel,
 ): Refusal {
-  const asked = `${maxTokensFrom ?? 'max_tokens'} is ${maxTokens}${maxTokensFrom ? '' : ' when not sent'}`;
+  const asked = maxTokensFrom ? `${maxTokensFrom} is ${maxTokens}` : `max_tokens defaults to ${maxTokens}`;
   return newRefusal({
     code: 'model_refused',
     message: `${asked}, but the context length of the model is ${contextTokens} tokens.`,

@@ -629,7 +629,7 @@ describe('more tokens than the model has context for', () => {
   });
 
   it.each([
-    [{}, 'max_tokens is 512 when not sent, but the context length of the model is 100 tokens.'],
+    [{}, 'max_tokens defaults to 512, but the context length of the model is 100 tokens.'],
     [{ max_tokens: 101 }, 'max_tokens is 101, but the context length of the model is 100 tokens.'],
     [
       { max_tokens: 5, max_completion_tokens: 300 },

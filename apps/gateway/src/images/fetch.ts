@@ -59,7 +59,7 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
         return { problem: `could not be downloaded within ${timeoutMs / 1_000} seconds` };
       }
     });
-    return judged(link, got, claim);
+    return dataUrlOf(link, got, claim);
   }
 
   async function fetchAll(
@@ -106,7 +106,7 @@ function abortableBy(signal: AbortSignal): { controller: AbortController; releas
   return { controller, release: () => signal.removeEventListener('abort', follow) };
 }
 
-async function judged(link: LinkedImage, got: Download, claim: Claim): Promise<Buffer | Refusal> {
+async function dataUrlOf(link: LinkedImage, got: Download, claim: Claim): Promise<Buffer | Refusal> {
   if (isRefusal(got)) return got;
   if ('problem' in got) return refused(link, got.problem);
   const type = await imageTypeOf(got);

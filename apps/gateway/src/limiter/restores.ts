@@ -26,12 +26,12 @@ export class Restores {
   readonly #options: RestoresOptions;
   /** Whose grants have yet to be gone through. Each is here once, however often it is asked for. */
   readonly #asked = new Set<string>();
-  #going: Iterator<LostGrant> | null = null;
+  #round: Iterator<LostGrant> | null = null;
   /** By what they restore. */
   #failed = new Map<object, LostGrant>();
-  #places = MAX_AT_ONCE;
+  #freePlaces = MAX_AT_ONCE;
   /** The places kept by what has failed since the last attempt. */
-  #occupied = 0;
+  #failedPlaces = 0;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -41,7 +41,7 @@ export class Restores {
 
   /** Whether anything has yet to be acknowledged. */
   get busy(): boolean {
-    return this.#places < MAX_AT_ONCE || this.#failed.size > 0;
+    return this.#freePlaces < MAX_AT_ONCE || this.#failed.size > 0;
   }
 
   /** Restores what is held for one organization, or for all. */
@@ -54,8 +54,8 @@ export class Restores {
   retry(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#places += this.#occupied;
-    this.#occupied = 0;
+    this.#freePlaces += this.#failedPlaces;
+    this.#failedPlaces = 0;
     if (this.#failed.size > 0) this.#asked.add(FAILED);
     this.#send();
   }
@@ -67,7 +67,7 @@ export class Restores {
   }
 
   #send(): void {
-    while (this.#places > 0) {
+    while (this.#freePlaces > 0) {
       const lost = this.#next();
       if (!lost) return;
       void this.#try(lost);
@@ -76,10 +76,10 @@ export class Restores {
 
   #next(): LostGrant | null {
     for (;;) {
-      this.#going ??= this.#begin();
-      if (!this.#going) return null;
-      const { done, value } = this.#going.next();
-      if (done) this.#going = null;
+      this.#round ??= this.#begin();
+      if (!this.#round) return null;
+      const { done, value } = this.#round.next();
+      if (done) this.#round = null;
       else if (!value.isForgotten()) return value;
     }
   }
@@ -95,17 +95,17 @@ export class Restores {
   }
 
   async #try(lost: LostGrant): Promise<void> {
-    this.#places--;
+    this.#freePlaces--;
     const reply = await this.#options.call(lost.restore);
     if (reply && !reply.failed) {
-      this.#places++;
+      this.#freePlaces++;
       this.#options.onRestored(lost, reply);
       this.#send();
       return;
     }
     // Keep the first attempt at it: the limiter may have carried that one out.
     if (!this.#failed.has(lost.of)) this.#failed.set(lost.of, lost);
-    this.#occupied++;
+    this.#failedPlaces++;
     if (!this.#stopped) this.#timer ??= setTimeout(() => this.retry(), this.#options.retryMs);
   }
 }

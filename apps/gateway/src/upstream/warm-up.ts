@@ -52,7 +52,7 @@ export async function warmUp(
   if (isRefusal(request)) return 0;
   const call = async (port: number) => {
     await reserve();
-    return isAnswered(upstream, port, request, timeoutMs);
+    return callStub(upstream, port, request, timeoutMs);
   };
   let answered = 0;
   for (let server = 0; server < SERVERS && goOn(); server++)
@@ -94,7 +94,7 @@ async function callServer(
  * Calls the stub just as a real request calls a model: V8 drops optimized code when it meets
  * objects of another shape.
  */
-async function isAnswered(
+async function callStub(
   upstream: Dispatcher,
   port: number,
   request: CompletionRequest,

@@ -23,7 +23,7 @@ export class NoticeHub {
   readonly #options: HubOptions;
   readonly #subscription: Subscription;
   readonly #listeners = new Set<(notice: PublishedNotice) => void>();
-  readonly #onResubscribed = new Set<() => void>();
+  readonly #onSubscribed = new Set<() => void>();
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -34,7 +34,7 @@ export class NoticeHub {
       publish: (message) => this.#send(message),
       onMessage: (message) => this.#onMessage(message),
       onSubscribed: () => {
-        for (const listener of this.#onResubscribed) listener();
+        for (const listener of this.#onSubscribed) listener();
       },
     });
   }
@@ -49,7 +49,7 @@ export class NoticeHub {
 
   /** Called after every (re)connection. Notices may have been missed before. */
   onSubscribed(listener: () => void): void {
-    this.#onResubscribed.add(listener);
+    this.#onSubscribed.add(listener);
   }
 
   listen(listener: (notice: PublishedNotice) => void): () => void {

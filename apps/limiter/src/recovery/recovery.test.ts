@@ -284,8 +284,8 @@ describe('what a gateway restores', () => {
     const admission = anAdmitInput(key, instanceId);
     await loseWith([admission]);
     await one.decide({ admit: anAdmitInput(key, instanceId) });
-    const late_ = await late.ask({ restore: restoreOf(admission, Date.now()) });
-    expect(late_.restore).toEqual({ leaseLost: true });
+    const refused = await late.ask({ restore: restoreOf(admission, Date.now()) });
+    expect(refused.restore).toEqual({ leaseLost: true });
     expect(await monthOfOrg(late, key.orgId)).toMatchObject({ inFlight: 0 });
     const unknown = restoreOf({ ...admission, instanceId: newInstanceId() }, Date.now());
     expect((await one.ask({ restore: unknown })).failed?.reason).toMatch(/no lease/);

@@ -11,7 +11,7 @@ export interface ProcessJobOptions {
    * Queues data as a separate job. If a job with this id exists, even a dead one, it stays as it
    * is.
    */
-  readonly queueAlone: (data: readonly unknown[], jobId: string) => Promise<void>;
+  readonly queueSeparately: (data: readonly unknown[], jobId: string) => Promise<void>;
   /** Redis' clock in Unix milliseconds. Settlements are dated by it. */
   readonly redisNowMs: () => Promise<number>;
 }
@@ -48,7 +48,7 @@ export async function processJob(options: ProcessJobOptions, job: BatchJob): Pro
   const [first] = invalid;
   if (!first) return;
   if (job.id !== undefined && INVALID_JOB_ID.test(job.id)) throw new InvalidSettlementError(first.reason);
-  for (const { data } of invalid) await options.queueAlone([data], invalidJobId(data));
+  for (const { data } of invalid) await options.queueSeparately([data], invalidJobId(data));
 }
 
 /** The same data always gets the same id, so it is at most one dead letter. */

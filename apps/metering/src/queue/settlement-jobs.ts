@@ -12,7 +12,7 @@ const PAGE = 20;
 
 export interface SettlementJobs {
   /** Queues settlements as a job of their own. */
-  queueAlone(settlements: readonly unknown[], jobId: string): Promise<void>;
+  queueSeparately(settlements: readonly unknown[], jobId: string): Promise<void>;
   /**
    * Removes the settlements of deleted organizations from the dead letters. Resolves to how many it
    * removed.
@@ -39,7 +39,7 @@ export function openSettlementJobs(options: {
     onError: options.onError,
   });
   return {
-    async queueAlone(settlements, jobId) {
+    async queueSeparately(settlements, jobId) {
       await queue.use((jobs) =>
         jobs.add(SETTLEMENT_JOB, { settlements }, { ...SETTLEMENT_JOB_OPTIONS, jobId }),
       );

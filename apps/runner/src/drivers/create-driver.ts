@@ -4,8 +4,8 @@ import { accessOf, type ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
 import { isOpenToOwnUser } from '../isolation/own-memory.ts';
 import type { Driver, IsTaken } from './driver.ts';
+import { DriverFactories, type DriversOptions, type OnReport } from './driver-factories.ts';
 import { ruledOut } from './kubernetes/check.ts';
-import { type DriversOptions, Makers, type OnReport } from './makers.ts';
 import { knownModels, stateDirOf } from './process/state-file.ts';
 import { parseSettings } from './settings.ts';
 import { UnusableDriver } from './unusable-driver.ts';
@@ -34,7 +34,7 @@ export function createDrivers(options: DriversOptions): Drivers {
   const stateDir = stateDirOf(options.stateDir, options.pool);
   makeStateDir(options.stateDir);
   makeStateDir(stateDir);
-  const makers = new Makers(options, stateDir);
+  const factories = new DriverFactories(options, stateDir);
   let prepared = false;
   return {
     create: (spec, report) => {
@@ -45,14 +45,14 @@ export function createDrivers(options: DriversOptions): Drivers {
       if (driver.driver === 'process') {
         if (!prepared) prepare(modelUser, logger);
         prepared = true;
-        return makers.process(modelId, driver.settings, access, alwaysOn, report);
+        return factories.process(modelId, driver.settings, access, alwaysOn, report);
       }
-      if (driver.driver === 'external') return makers.external(log, driver.settings, access, report);
+      if (driver.driver === 'external') return factories.external(log, driver.settings, access, report);
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
       const problem = ruledOut(kubernetes, driver.settings);
       if (!kubernetes || problem) return new UnusableDriver(problem, report);
       const own = { ...kubernetes, logger: log };
-      return makers.kubernetes(own, driver.settings, access, alwaysOn, report);
+      return factories.kubernetes(own, driver.settings, access, alwaysOn, report);
     },
     endWorkload: async (stored, isTaken) => {
       const left = parseSettings('kubernetes', stored);
@@ -60,14 +60,14 @@ export function createDrivers(options: DriversOptions): Drivers {
       const problem = ruledOut(kubernetes, left.settings);
       if (!kubernetes || problem) throw new Error(problem);
       const own = { ...kubernetes, logger };
-      await makers.kubernetes(own, left.settings, NO_ACCESS, false, () => {}).halt(isTaken);
+      await factories.kubernetes(own, left.settings, NO_ACCESS, false, () => {}).halt(isTaken);
     },
     clearStrays: async (processModels) => {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
       const ends = await Promise.allSettled(
         strays.map(async (modelId) => {
           const settings = { command: 'true', startTimeoutS: 1 };
-          const driver = makers.process(modelId, settings, NO_ACCESS, false, () => {});
+          const driver = factories.process(modelId, settings, NO_ACCESS, false, () => {});
           await driver.halt();
           await driver.forget();
         }),

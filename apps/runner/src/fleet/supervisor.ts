@@ -51,7 +51,7 @@ export class Supervisor {
   #spec: ModelSpec;
   #ended = false;
   /** True while it is unknown whether the model runs. It keeps room in case it does. */
-  #isAssumed = false;
+  #mayStillRun = false;
   #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
 
   constructor(spec: ModelSpec, deps: SupervisorDeps) {
@@ -129,7 +129,7 @@ export class Supervisor {
    */
   async look(withinMs: number): Promise<LeftBehind> {
     const found = await this.#driver.leftBehind(withinMs);
-    this.#isAssumed = found === 'unknown';
+    this.#mayStillRun = found === 'unknown';
     if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#tenancy.hold();
     return found;
   }
@@ -185,8 +185,8 @@ export class Supervisor {
       if (state.phase !== 'launching') this.#tenancy.stopWaiting();
       if (state.phase === 'stopped') this.#tenancy.release();
     }
-    if (event.type === 'halted') this.#dropAssumed();
-    if (event.type === 'up') this.#isAssumed = false;
+    if (event.type === 'halted') this.#giveUpAssumedRoom();
+    if (event.type === 'up') this.#mayStillRun = false;
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
     if (this.#isDecided()) this.#waiters.release();
@@ -283,7 +283,7 @@ export class Supervisor {
 
   /** The model turned out not to run, so it gives up the room that was kept for it. */
   #beOff(): void {
-    this.#isAssumed = false;
+    this.#mayStillRun = false;
     this.#tenancy.release();
     if (this.#state.phase !== 'launching') this.dispatch({ type: 'restarting' });
     else if (this.#spec.mode === 'always_on' || this.#waiters.size > 0) this.#tenancy.ask();
@@ -291,9 +291,9 @@ export class Supervisor {
   }
 
   /** Once ended, the model does not run, so it gives up the room that was kept in case it did. */
-  #dropAssumed(): void {
-    if (!this.#isAssumed) return;
-    this.#isAssumed = false;
+  #giveUpAssumedRoom(): void {
+    if (!this.#mayStillRun) return;
+    this.#mayStillRun = false;
     this.#tenancy.release();
   }
 

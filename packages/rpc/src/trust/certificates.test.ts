@@ -119,7 +119,7 @@ describe('with TLS configured', () => {
 
   it('a replacement that is half done changes nothing', async () => {
     copyFileSync(join(FIXTURES, 'two.pem'), join(dir, 'limiter-cert.pem'));
-    await eventually(() => warnings.some((text) => text.includes('the former ones stay in use')));
+    await eventually(() => warnings.some((text) => text.includes('the previous ones stay in use')));
     expect(await serial()).toBe('01');
     copyFileSync(join(FIXTURES, 'two.key'), join(dir, 'limiter-key.pem'));
     await eventually(async () => (await serial()) === '02');

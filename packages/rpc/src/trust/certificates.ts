@@ -117,7 +117,7 @@ class CertificateFiles implements experimental.CertificateProvider {
     if (failure === this.#lastFailure || !this.#timer) return;
     this.#lastFailure = failure;
     const { warn = (text) => process.emitWarning(text) } = this.#files;
-    warn(`The files of GRPC_TLS cannot be used; the former ones stay in use (${failure})`);
+    warn(`The files of GRPC_TLS cannot be used; the previous ones stay in use (${failure})`);
   }
 }
 

@@ -14,7 +14,7 @@ export const isForbidden = (error: unknown): boolean => error instanceof ApiErro
 
 /** A sentence for users. */
 export function describeApiError(error: unknown, workload: Workload): string {
-  if (!(error instanceof ApiError)) return 'Kubernetes could not be asked.';
+  if (!(error instanceof ApiError)) return 'Kubernetes could not be reached.';
   const { status, message } = error;
   if (status === 404) return `There is no ${titleOf(workload)}.`;
   if (status === 401) return "Kubernetes does not accept the runner's credentials (401).";

@@ -77,7 +77,7 @@ async function offScale(
     const scale = isTaken
       ? await switchOff(api, workload, isTaken, signal)
       : await api.scale(workload, signal);
-    if (scale && countOf(scale) > 0) throw new Error('somebody switched it on while its pods were ending');
+    if (scale && countOf(scale) > 0) throw new Error('someone scaled it up while its pods were ending');
     return scale ?? 'taken';
   } catch (error) {
     if (isAbsent(error)) return 'deleted';

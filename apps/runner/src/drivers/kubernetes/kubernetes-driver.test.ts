@@ -354,7 +354,7 @@ describe('a model that runs', () => {
     cluster.workload(DEPLOYMENT, 0);
     cluster.removeSlices('qwen-svc');
     await eventually(() => last()?.type !== 'up');
-    expect(last()).toEqual({ type: 'down', reason: 'Somebody else scaled it to 0.', watching: false });
+    expect(last()).toEqual({ type: 'down', reason: 'Someone else scaled it to 0.', watching: false });
   });
 
   it('is down while a ready pod does not answer, keeps its pods, and comes back', async () => {
@@ -747,7 +747,7 @@ describe('switching off', () => {
   it('does not undo that somebody switches it on while its pods are ending', async () => {
     cluster.workload(DEPLOYMENT, 1);
     cluster.set('pods', [ending('Running')]);
-    const halted = expect(driverOf({}, { nowMs: () => 0 }).driver.halt()).rejects.toThrow('switched it on');
+    const halted = expect(driverOf({}, { nowMs: () => 0 }).driver.halt()).rejects.toThrow('scaled it up');
     await lookedAgain();
     cluster.workload(DEPLOYMENT, 2);
     await halted;

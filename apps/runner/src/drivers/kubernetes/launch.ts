@@ -84,7 +84,7 @@ export class Launch {
    * @param forbiddenMs how long a right may be missing
    */
   async #bringUp(askCount: () => Promise<number>, forbiddenMs: number): Promise<void> {
-    if (!(await this.#countFrom(askCount, forbiddenMs))) return;
+    if (!(await this.#readCount(askCount, forbiddenMs))) return;
     const { api, settings, timings, random } = this.#options;
     const { signal } = this.#ending;
     void followEndpoints(
@@ -126,7 +126,7 @@ export class Launch {
   }
 
   /** Asks until there is an answer. False: the launch has ended. */
-  async #countFrom(ask: () => Promise<number>, forbiddenMs: number): Promise<boolean> {
+  async #readCount(ask: () => Promise<number>, forbiddenMs: number): Promise<boolean> {
     const { settings, timings, nowMs, random } = this.#options;
     const { signal } = this.#ending;
     let forbiddenSinceMs = Number.POSITIVE_INFINITY;
@@ -193,7 +193,7 @@ export class Launch {
       const thorough = late || nowMs() - downSinceMs >= timings.podProblemMs;
       const why = await whyNotReady(this.#options, this.#endpointsProblem, thorough, signal);
       if (signal.aborted || this.#up) continue;
-      if (why.off) return this.#lose('Somebody else scaled it to 0.');
+      if (why.off) return this.#lose('Someone else scaled it to 0.');
       if (this.#problems.note(why) === 'hopeless') this.#giveUp(why.reason);
       else if (late) this.#giveUp(this.#tooLate(why.reason));
     }
@@ -236,7 +236,7 @@ export class Launch {
     const { api, settings } = this.#options;
     const scale = await api.scale(settings, this.#ending.signal).catch(() => null);
     if (this.#ending.signal.aborted || this.#probes.size > 0) return;
-    if (scale && countOf(scale) === 0) return this.#lose('Somebody else scaled it to 0.');
+    if (scale && countOf(scale) === 0) return this.#lose('Someone else scaled it to 0.');
     this.#endWith({ type: 'restarting' });
   }
 

@@ -197,13 +197,13 @@ describe('a server without a list', () => {
       'has none when its list is another document, and nothing is at that path',
       { body: '{"status":"ok"}' },
       undefined,
-      'with something else than a list',
+      'with something other than a list',
     ],
     [
       'has none when its list is no JSON, and nothing is at that path',
       { body: 'ok', type: 'text/plain' },
       undefined,
-      'with something else than a list',
+      'with something other than a list',
     ],
     [
       'has one when its list is another document, but that path takes no GET',

@@ -89,7 +89,7 @@ async function inspectRoute(
 
 function describeList(list: GetResponse): string {
   if (isPage(list)) return 'with a web page';
-  return list.status < 300 ? 'with something else than a list' : String(list.status);
+  return list.status < 300 ? 'with something other than a list' : String(list.status);
 }
 
 const ask = (server: InspectedServer, path: string, signal: AbortSignal) => {

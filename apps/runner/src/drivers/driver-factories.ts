@@ -42,7 +42,7 @@ export type OnReport = (report: DriverReport) => void;
 const FRESH = 0.2;
 
 /** Makes drivers of each kind, with what all models of this runner share. */
-export class Makers {
+export class DriverFactories {
   readonly #options: DriversOptions;
   readonly #stateDir: string;
   readonly #ports: Ports;
