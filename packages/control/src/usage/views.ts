@@ -28,9 +28,9 @@ export interface UsageModelView extends UsageCounts, TimePercentiles {
 
 export interface UsageRowView extends UsageCounts {
   readonly keyId: string;
-  /** The key's name, or `A deleted key`. Keys of pages are one: `Try it`. */
+  /** The key's name, or `A deleted key`. All page keys are one: `Try it`. */
   readonly key: string;
-  /** The key's first characters. Null: it is deleted, or stands for those of pages. */
+  /** The key's first characters. Null: it is deleted, or stands for all page keys. */
   readonly keyPrefix: string | null;
   readonly modelId: string;
   readonly model: string;
