@@ -12,8 +12,8 @@ interface Resealed {
 /**
  * Encrypts second factors under the current secret that were encrypted under the previous one, so
  * that nothing needs the previous one any more. Consoles may do this at the same time. `unreadable`
- * are those that neither secret opens: their owners need `ctl member reset-two-factor`. Rejects
- * when the signal aborts, after the one that it is at. The next start continues.
+ * are those that neither secret opens: their owners need `ctl member reset-two-factor`. When the
+ * signal aborts, this finishes the one in progress and rejects. The next start continues.
  */
 export async function resealSecondFactors(
   { db, auth }: { db: Db; auth: Auth },
