@@ -15,7 +15,7 @@ export interface KeyTableRow
     | 'expiresAt'
   > {
   readonly mayCallText: string;
-  /** With the first names only, if they are many. */
+  /** Only the first names, if there are many. */
   readonly mayCallShort: string;
   readonly limitsText: string;
 }

@@ -42,13 +42,13 @@ export const MODELS_IN_ADDRESS = ['find', 'condition'] as const;
 /** Fewer can be looked through without a filter. */
 export const FILTERED_FROM = 12;
 
-/** By name. If they are more than a page shows at first, those that failed come first. */
+/** By name. If there are more than a page shows at first, those that failed come first. */
 export function inOrder<M extends { readonly condition: Condition }>(models: readonly M[]): readonly M[] {
   if (models.length <= FIRST_ROWS) return models;
   return [...models].sort((a, b) => Number(b.condition === 'failed') - Number(a.condition === 'failed'));
 }
 
-/** How many models there are in each condition that some are in. */
+/** How many models are in each condition. A condition that none is in is left out. */
 export function countByCondition(
   models: readonly { readonly condition: Condition }[],
 ): Partial<Record<Condition, number>> {
