@@ -52,7 +52,7 @@ export interface Sentence {
   readonly settings: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** What says enough, with this cut off, if people did it to themselves. */
+/** Cut off the verb if people did it to themselves. What is left says enough. */
 const OF_OTHERS = / (of|to|for)$/;
 const SAYS_ENOUGH = /^(Joined|Left|Signed in)$/;
 
@@ -113,7 +113,7 @@ const TIME = /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/;
 /** The settings with such a value. */
 const TIMES: ReadonlySet<string> = new Set(['until', 'expiresOn']);
 
-/** Only what Tidegate names is translated. A model may have any of these names itself. */
+/** Only names that Tidegate gave are translated. A model itself may have any of these names. */
 function textOf(name: string, value: unknown): string {
   if (typeof value === 'number') return whole(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
