@@ -5,7 +5,8 @@ export const OPERATOR_NAME = 'ctl';
 
 /**
  * Those whose invitations to an organization are valid now: operators, and its current owners. An
- * e-mail never passes from one user to another, so it tells who invited.
+ * account's e-mail never changes, and deleting the account withdraws its invitations, so the e-mail
+ * tells who invited.
  */
 export async function whoMayInvite(
   db: ControlDeps['db'] | Tx,
