@@ -43,7 +43,7 @@ export const beginTwoFactor = async (password: string): Promise<Result<NewApp>> 
     return { ok: true, value: { secret, qr: qrOf(uri), recoveryCodes } };
   });
 
-/** Not limited: the code of the user's own new app is no secret to guess. */
+/** Not limited: the code of the user's own new app is not a secret worth guessing. */
 export const confirmTwoFactor = async (code: string): Promise<Result<null>> =>
   asUser(async (actor) => {
     if (typeof code !== 'string') return refuseInput(WRONG_CODE);

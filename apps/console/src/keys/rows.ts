@@ -1,6 +1,6 @@
 import type { KeyView } from '@tidegate/control';
 
-/** What the table shows of a key. There may be a thousand. */
+/** What the table shows of a key. There may be a thousand keys. */
 export interface KeyTableRow
   extends Pick<
     KeyView,

@@ -41,7 +41,7 @@ export function LeaveOrg({ org, name = 'organization', isOnlyOwner: cannot = fal
         confirm="Leave"
         action={() => leave(org)}
         onDone={() => window.location.assign('/')}
-        // There is nothing left to show here, so the next page shows it.
+        // There is nothing left to show here, so the next page shows why.
         onNotInForce={(why) => {
           toast.warning(why, { timeout: 0 });
           router.push('/');

@@ -69,7 +69,9 @@ function linkHooks({ db, recordAccount, endPageKeys }: ProviderOptions): NonNull
   };
 }
 
-/** The provider says once who signs in. The console makes no calls to it on the user's behalf. */
+/**
+ * The provider says once who is signing in. The console makes no calls to it on the user's behalf.
+ */
 const NO_TOKENS = {
   accessToken: null,
   refreshToken: null,

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Browsers and proxies pipeline nothing. */
+/** Browsers and proxies do not pipeline requests. */
 const MAX_PIPELINED = 16;
 const behind = new WeakMap<Socket, number>();
 
