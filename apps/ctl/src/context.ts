@@ -56,8 +56,8 @@ export interface Presentation<T> {
 /**
  * Runs one operation and shows its result, as one JSON document or as text. A refusal goes to
  * stderr, one line for each fault, with exit status 1. So does the reason why a saved change is not
- * in force. JSON then also has `inForce: false`. Text has only what is shown once: the rest would
- * say that everything is done.
+ * in force. The JSON then also has `inForce: false`. The text has only what is shown once: the rest
+ * would say that everything is done.
  */
 export async function show<T>(
   context: Context,

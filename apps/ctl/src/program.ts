@@ -48,7 +48,9 @@ export function createProgram(context: Context): Command {
   return program;
 }
 
-/** Commander's own help does not mind a name that is no command: it prints the whole usage. */
+/**
+ * For a name that is no command, Commander's own help reports no error, but prints the whole usage.
+ */
 function addHelp(command: Command): void {
   if (command.commands.length === 0) return;
   command.commands.forEach(addHelp);
