@@ -168,9 +168,7 @@ async function newAccountOf(
   return weak ? refuseInput(weak) : ok({ name, secret: await secretOf(deps, password) });
 }
 
-/**
- * Adds to the faults of the input that its password is weak, so that all of them are told at once.
- */
+/** Adds a weak password to the faults of the input, so that all of them are reported at once. */
 async function withWeakness(
   deps: ControlDeps,
   refusal: ControlRefusal,

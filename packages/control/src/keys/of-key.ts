@@ -14,6 +14,6 @@ export function ofKey(keyId: string | null, column: Sql = sql`key_id`): Sql {
 export const oneOfPages = (column: Sql): Sql =>
   sql`CASE WHEN starts_with(${column}, ${`${PAGE_KEYS}_`}) THEN ${PAGE_KEYS} ELSE ${column} END`;
 
-/** What to call a key. @param name null: it is deleted */
+/** What to call a key. @param name null: the key is deleted */
 export const keyNameOf = (keyId: string, name: string | null | undefined): string =>
   name ?? (keyId === PAGE_KEYS || isPageKey(keyId) ? PAGE_KEY : DELETED_KEY);

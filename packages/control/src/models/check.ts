@@ -87,7 +87,7 @@ interface Question {
   readonly model?: string;
 }
 
-/** Asks the servers, unless the organization has made too many checks. */
+/** Asks the servers, unless the organization has made too many checks lately. */
 export async function askServers(
   deps: ControlDeps,
   actor: Actor,

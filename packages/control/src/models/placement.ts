@@ -20,7 +20,7 @@ export function poolFor(
 
 /**
  * Why a model may not move to another pool now. Null: it may. It moves only while it is stopped, so
- * that no request is cut off, or while its pool has no leader, which could stop it.
+ * that no request is cut off, or while its pool has no leader to stop it.
  */
 export async function refuseMove(
   tx: Tx,

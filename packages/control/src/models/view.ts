@@ -45,7 +45,7 @@ export interface ListedModelView extends ModelNow {
   readonly inFlight: number | null;
 }
 
-/** A change of a model. It is written even if the runner could not be told. */
+/** A change to a model. It is written even if the runner could not be told. */
 export interface ModelChange extends ModelNow {
   /**
    * False: the runner could not be reached. It reads the change when it is back. Until then

@@ -37,7 +37,7 @@ export interface ErrorsOfModel {
 
 export interface CountedErrors {
   readonly total: number;
-  /** When the oldest counted one was admitted. Null: there are none. */
+  /** When the oldest of these errors was counted. ISO 8601. Null: there are none. */
   readonly oldestAt: string | null;
   readonly steps: readonly { readonly at: string; readonly code: string; readonly errors: number }[];
   /** Most frequent first, as are keys and models. */
@@ -69,7 +69,7 @@ interface Row {
 
 /**
  * Counts the newest errors, at most `count`. The index of errors has everything that it reads. A
- * condition on `day` would make Postgres read the rows, too, so every partition is asked instead.
+ * condition on `day` would make Postgres read the rows, too, so each partition is searched.
  */
 export async function readErrors(
   db: Db,

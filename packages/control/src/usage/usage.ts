@@ -70,8 +70,8 @@ export interface UsageMonth {
   /** ISO 8601. */
   readonly resetsAt: string;
   /**
-   * True: exact numbers from the limiter. False: the limiter is unavailable, and these are the
-   * settled requests that metering has written.
+   * True: exact numbers from the limiter. False: the limiter is unavailable or was not asked, and
+   * these are the settled requests that metering has written.
    */
   readonly live: boolean;
 }

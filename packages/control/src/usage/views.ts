@@ -3,7 +3,9 @@ import { percentilesOf, together } from './histogram.ts';
 import type { Histograms, ModelUsage, PairUsage } from './read.ts';
 import { countsOf, type UsageCounts } from './sums.ts';
 
-/** Estimates from histograms, within 5 %. Null: no time is known, or not by key. */
+/**
+ * Estimates from histograms, within 5 %. Null: no time is known, or the usage is that of one key.
+ */
 export interface TimePercentiles {
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
