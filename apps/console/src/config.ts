@@ -22,7 +22,7 @@ import { z } from 'zod';
 const MIN_AUTH_SECRET_CHARACTERS = 32;
 const authSecret = z.string().min(MIN_AUTH_SECRET_CHARACTERS, 'must have 32 characters or more');
 const WEEK_MS = 7 * DAY_MS;
-/** Sessions know their last use to the minute. */
+/** The last use of a session is known to the minute. */
 const MIN_IDLE_MS = 5 * 60_000;
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });

@@ -106,7 +106,7 @@ interface CatchUpParts {
   readonly logger: Logger;
 }
 
-/** Begins what changed settings leave to do. The console does not wait for it. */
+/** Begins the work that changed settings require. The console does not wait for it. */
 function catchUp(service: Service, config: Config, parts: CatchUpParts): void {
   const { db, auth, endPageKeys, logger } = parts;
   if (config.AUTH_SECRET_PREVIOUS) {

@@ -17,7 +17,7 @@ const fileSchema = z.strictObject({
   owner: z.strictObject({ email: z.string() }).optional(),
 });
 
-/** Besides the file, or instead of it. Where both say something, the variable counts. */
+/** Read besides the file, or instead of it. Where both set something, the variable wins. */
 export const schema = z.object({
   BOOTSTRAP_ORG: z
     .string()

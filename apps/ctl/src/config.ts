@@ -50,7 +50,7 @@ export const schema = z.object({
 
 export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
-/** The system user who runs the command. With sudo, the one who called it. */
+/** The system user who runs the command. With sudo, the user who called it. */
 export function systemUser(env: Variables = process.env): string {
   // A user without an entry, as in some containers, has no name.
   const named = () => {
@@ -65,19 +65,21 @@ export function systemUser(env: Variables = process.env): string {
 
 export const environment = (env: Variables = process.env): Variables => env;
 
-/** Nothing says which installation to manage. The message tells what to do and shows no value. */
+/**
+ * It is not clear which installation to manage. The message says what to do and shows no values.
+ */
 export class InstallationError extends Error {
   override readonly name = 'InstallationError';
 }
 
-/** They say which installation it is. */
+/** The variables that tell which installation it is. */
 const NAMING = ['DATABASE_URL', 'REDIS_URL', 'LIMITER_ADDRESSES', 'RUNNER_ADDRESS', 'SECRET_KEY'] as const;
 const REQUIRED = NAMING.filter((name) => name !== 'REDIS_URL');
 
 /**
- * Reads the configuration from the environment if all that is required is set there. Otherwise from
+ * Reads the configuration from the environment if everything required is set there. Otherwise from
  * a local stack's file: the one in TIDEGATE_DATA_DIR, or this checkout's. The two are never mixed,
- * because they could belong to two installations. Variables that are set besides a file must have
+ * because they could belong to two installations. Variables that are set alongside a file must have
  * the file's values, for example a DATABASE_URL exported for `npm start`.
  * @throws ConfigError
  * @throws InstallationError

@@ -10,7 +10,7 @@ export interface Io {
   out(text: string): void;
   err(text: string): void;
   /**
-   * Reads a secret from standard input. Asks for it if that is a terminal, which does not show it.
+   * Reads a secret from standard input. If that is a terminal, asks for it without showing it.
    * @throws CommandError if there is none
    */
   readSecret(prompt: string): Promise<string>;
@@ -42,7 +42,10 @@ export function requiredRedisUrl({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): stri
 export interface Presentation<T> {
   readonly json: boolean;
   readonly human: (value: T) => string;
-  /** What of the answer cannot be had again. It is shown although the change is not in force. */
+  /**
+   * The part of the answer that cannot be shown again. It is shown even if the change is not in
+   * force.
+   */
   readonly once?: (value: T) => string | undefined;
   /** A warning for stderr, besides the answer. */
   readonly warning?: (value: T) => string | undefined;
@@ -52,9 +55,9 @@ export interface Presentation<T> {
 
 /**
  * Runs one operation and shows its result, as one JSON document or as text. A refusal goes to
- * stderr, one line for each fault, with exit status 1. So does what keeps a change that is saved
- * from being in force. Of its result, JSON then has `inForce`, and text only what is shown once:
- * the rest would say that all is done.
+ * stderr, one line for each fault, with exit status 1. So does the reason why a saved change is not
+ * in force. The JSON then also has `inForce: false`. The text has only what is shown once: the rest
+ * would say that everything is done.
  */
 export async function show<T>(
   context: Context,

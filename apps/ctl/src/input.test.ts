@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { readSecret } from './input.ts';
 
-/** A terminal. The line discipline is the reader's, because it is in raw mode. */
+/** A terminal. It is in raw mode, so the reader does the line editing. */
 function terminal() {
   const shown: string[] = [];
   const modes: boolean[] = [];

@@ -6,8 +6,8 @@ import { CommandError } from './context.ts';
 const MAX_BYTES = 64 * 1024;
 
 /**
- * Reads a secret: from a terminal one line that the terminal does not show, from anything else all
- * of it. A newline at the end is dropped.
+ * Reads a secret: one line from a terminal, which does not show it, or everything from any other
+ * input. A newline at the end is dropped.
  * @throws CommandError if there is none
  */
 export async function readSecret(

@@ -39,7 +39,7 @@ export async function withControl<T>(config: Config, use: (control: Control) => 
 }
 
 /**
- * Connects, and waits while Postgres has no connection to give. Nothing has been asked of it by
+ * Connects, and waits while Postgres has no connection to spare. Nothing has been asked of it by
  * then, so trying again is safe.
  */
 async function connect(

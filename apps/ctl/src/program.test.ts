@@ -13,7 +13,7 @@ it('helps with each command', async () => {
   expect(await usageOf('key', 'help', 'list')).toBe('Usage: ctl key list [options]');
 });
 
-/** So that no command reaches a local stack of whoever runs the tests. */
+/** Keeps commands away from a local stack of whoever runs the tests. */
 const nowhere = { TIDEGATE_DATA_DIR: '/dev/null/none' };
 
 it('lists --org where it means something, and takes it everywhere', async () => {

@@ -16,7 +16,7 @@ import { addSecretsCommand } from './commands/secrets.ts';
 import { addUsageCommand } from './commands/usage.ts';
 import type { Context } from './context.ts';
 
-/** The release's: all workspaces have the same. */
+/** The version of the release: all workspaces have the same. */
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 /** The command line: nouns with verbs. Parsing runs the chosen verb, or throws. */
@@ -48,7 +48,9 @@ export function createProgram(context: Context): Command {
   return program;
 }
 
-/** Commander's own help says nothing of a name that is no command: it prints all the usage. */
+/**
+ * For a name that is no command, Commander's own help reports no error, but prints the whole usage.
+ */
 function addHelp(command: Command): void {
   if (command.commands.length === 0) return;
   command.commands.forEach(addHelp);

@@ -26,10 +26,10 @@ export interface QueueAdmin {
   status(): Promise<QueueStatus>;
   /** Lists dead letters, newest first. */
   dead(limit: number): Promise<DeadLetter[]>;
-  /** The id of this dead letter, if it is one, or the ids of all. */
+  /** The id of this dead letter, if it is one. Without an id, those of all dead letters. */
   deadIds(id?: string): Promise<string[]>;
   /**
-   * Queues dead letters, with all their attempts again.
+   * Queues dead letters again, with all their attempts.
    * @returns how many were queued
    */
   replay(ids: readonly string[]): Promise<number>;
@@ -84,7 +84,7 @@ async function retry(job: Job | undefined): Promise<boolean> {
     await job.retry('failed', { resetAttemptsMade: true });
     return true;
   } catch (error) {
-    // Somebody else may have replayed it meanwhile.
+    // Someone else may have replayed it meanwhile.
     if ((await job.getState()) === 'failed') throw error;
     return false;
   }

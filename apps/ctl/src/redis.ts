@@ -1,6 +1,6 @@
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
 
-/** A Redis that hangs is given up after this time. No command takes nearly as long. */
+/** A Redis that hangs is given up on after this time. No command takes nearly as long. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
 /** ctl's connection to Redis. If it is lost, commands fail. */

@@ -101,8 +101,8 @@ type Bound<F> = F extends (deps: ControlDeps, ...args: infer A) => infer R ? (..
 
 /**
  * The management domain. Every operation takes an actor and its input. It checks roles and input
- * itself, and resolves to a `Result`. It rejects only when Postgres fails. No operation sees a text
- * with NUL.
+ * itself, and resolves to a `Result`. It rejects only when Postgres fails. No operation ever sees
+ * text with NUL.
  */
 export type Control = { readonly [K in keyof Operations]: Bound<Operations[K]> };
 

@@ -12,15 +12,15 @@ export interface LimiterPort {
   /** Resolves when no gateway admits the key any more. */
   revokeKey(key: { orgId: string; keyId: string; keyHash: Uint8Array }): Promise<void>;
   /**
-   * For an organization that Postgres no longer has. Resolves when no gateway admits a key of it
-   * and its requests in flight are ending.
+   * For an organization that Postgres no longer has. Resolves when no gateway admits its keys and
+   * its requests in flight are ending.
    */
   forgetOrg(orgId: string): Promise<void>;
   /** The live month ledger. */
   month(orgId: string): Promise<LiveMonth>;
   /**
-   * Where a counted request is that metering has not written: in progress, or ended and on its way.
-   * Null: neither.
+   * Tells where a counted request is that metering has not written yet: in progress, or ended and
+   * on its way. Null: neither.
    */
   findRequest(orgId: string, admissionId: string): Promise<'open' | 'queued' | null>;
 }
@@ -49,24 +49,24 @@ export interface ServerToInspect {
   readonly baseUrl: string;
   /** The model's name at the server. Empty: not known yet. */
   readonly upstreamModel: string;
-  /** Whether nobody said so, and it is the name to publish. */
+  /** True: no name at the server was given, so this is the name to publish. */
   readonly upstreamModelAssumed: boolean;
   /** The bearer token. Empty: none. */
   readonly upstreamKey: string;
   /** The id of the published model whose upstream key is sent instead. Only the runner opens it. */
   readonly upstreamKeyOf?: string;
-  /** Probed before the list of models. Absent: none. */
+  /** Probed before the models are listed. Absent: nothing is. */
   readonly healthPath?: string;
 }
 
 export interface Inspection {
   /** Why calls cannot work. Empty: no problem was found. */
   readonly problem: string;
-  /** The product's name. Empty: the server does not tell. */
+  /** The product's name. Empty: the server does not say. */
   readonly server: string;
-  /** Empty: the server does not tell. */
+  /** Empty: the server does not say. */
   readonly version: string;
-  /** Its models for chats. A context of 0: the server does not tell. */
+  /** Its chat models. A context of 0: the server does not say. */
   readonly models: readonly {
     readonly name: string;
     readonly contextTokens: number;
@@ -80,7 +80,10 @@ export type ServedWorkload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'na
 export interface WorkloadCheck {
   /** Why it cannot be a model now. Empty: it can. */
   readonly problem: string;
-  /** There is no such workload, or the runner may not have it. Otherwise the problem may pass. */
+  /**
+   * True: there is no such workload, or the runner is not allowed to run it. Otherwise the problem
+   * may pass.
+   */
   readonly impossible: boolean;
 }
 
@@ -94,7 +97,7 @@ export interface RunnerPort {
   /**
    * Null: the model is no longer published.
    *
-   * @param pool null: it may belong to any pool, so the runners of all are told
+   * @param pool null: it may belong to any pool, so the runners of all pools are told
    */
   refresh(modelId: string, pool: string | null): Promise<ConditionNow | null>;
   start(modelId: string, pool: string): Promise<ConditionNow>;
@@ -104,15 +107,17 @@ export interface RunnerPort {
    * other servers.
    */
   inspect(server: ServerToInspect, pool: string): Promise<Inspection>;
-  /** Whether the runner can have this workload as a model. */
+  /** Checks whether the runner can run this workload as a model. */
   checkWorkload(workload: ServedWorkload, pool: string): Promise<WorkloadCheck>;
-  /** By pool. Pools whose runner did not answer are left out; it rejects when none did. */
+  /**
+   * Activity by pool. Pools whose runner did not answer are left out. Rejects when none answered.
+   */
   activity(orgId: string): Promise<ReadonlyMap<string, PoolActivity>>;
   /** Null: the pool has no capacity, so nothing is shared. */
   room(pool: string): Promise<PoolRoom | null>;
 }
 
-/** What the models of all organizations hold of a pool's capacity. */
+/** How much of a pool's capacity the models of all organizations hold. */
 export interface PoolRoom {
   /** May exceed a capacity that was lowered. */
   readonly used: number;
@@ -120,7 +125,7 @@ export interface PoolRoom {
   readonly waiting: number;
 }
 
-/** The pool of models that are published without one. */
+/** The pool for models that are published without naming one. */
 export const usualPool = (pools: readonly string[]): string =>
   pools.includes(LOCAL_POOL) ? LOCAL_POOL : (pools[0] ?? LOCAL_POOL);
 
@@ -128,7 +133,7 @@ export const usualPool = (pools: readonly string[]): string =>
 export interface PoolActivity {
   /** Models without requests in flight are left out. */
   readonly inFlight: ReadonlyMap<string, number>;
-  /** Of running models that have several. */
+  /** Only of running models that have several. */
   readonly replicas: ReadonlyMap<string, ReplicaCount & { readonly down: readonly DownReplica[] }>;
 }
 
@@ -152,11 +157,9 @@ export interface ControlDeps {
   readonly secretKey: Uint8Array;
   /** Opens what was sealed before the secret key was replaced. For `resealSecrets`. */
   readonly previousSecretKey?: Uint8Array | undefined;
-  /**
-   * Whether a password lets in. An account may still have one where it does not. Default: true.
-   */
+  /** Whether a password lets users in. If not, an account may still have one. Default: true. */
   readonly passwords?: boolean | undefined;
-  /** Default: as better-auth hashes them, because the console verifies them so. */
+  /** Default: better-auth's hashing, because the console verifies passwords with it. */
   readonly hashPassword?: ((password: string) => Promise<string>) | undefined;
   /** How long a session lasts without use. A page key lasts no longer. Default: for good. */
   readonly sessionIdleMs?: number | undefined;

@@ -11,11 +11,12 @@ import { numberText } from './numbers.ts';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/u;
 /**
- * What nobody sees: control and format characters, among them those that change the direction of
- * text, separators of lines, halves of pairs, private and unassigned characters, and fillers.
+ * Characters that no one can see: control and format characters, including those that change the
+ * direction of text, line and paragraph separators, lone surrogates, private and unassigned
+ * characters, and fillers.
  */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
-/** Letters, marks and pictures that joiners make look different. */
+/** Letters, marks and pictures that look different with a joiner between them. */
 const JOINABLE = [
   ...['Arabic', 'Syriac', 'Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati', 'Oriya', 'Tamil', 'Telugu'],
   ...['Kannada', 'Malayalam', 'Sinhala', 'Khmer'],
@@ -25,8 +26,8 @@ const JOINABLE = [
   .join('');
 const JOINER = new RegExp(`(?<=[${JOINABLE}])[\\u200c\\u200d](?=[${JOINABLE}])`, 'gu');
 /**
- * Shows the picture before it in colour. Digits, # and * become pictures only in a keycap:
- * elsewhere nobody sees the style after them.
+ * The character that shows the picture before it in colour. Digits, # and * become pictures only in
+ * a keycap: elsewhere, this character after them is invisible.
  */
 const PICTURE_STYLE = /(?<=[0-9#*])\ufe0f(?=\u20e3)|(?<=\p{Emoji})(?<=\p{Extended_Pictographic})\ufe0f/gu;
 
@@ -53,8 +54,8 @@ export function text(label: string, max: number, missing?: string) {
 }
 
 /**
- * A name that people tell others apart by. It may not have what they cannot see, because two names
- * that differ would look the same.
+ * A name by which people tell things apart. It may not contain what they cannot see, because then
+ * two different names could look the same.
  */
 export function nameField(label: string, max: number) {
   const error = `${label} must not have invisible characters, or characters that change the direction of text.`;

@@ -35,7 +35,7 @@ export const hashPassword = async (password: string): Promise<string> =>
 interface RecordedLimiter extends LimiterPort {
   away: boolean;
   live: LiveMonth;
-  /** Where requests are that metering has not written, by id. */
+  /** The state of requests that metering has not written, by id. */
   readonly underWay: Map<string, 'open' | 'queued'>;
   readonly revoked: string[];
   readonly refreshed: string[];
@@ -46,14 +46,14 @@ interface RecordedRunner extends RunnerPort {
   away: boolean;
   /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
-  /** What models are once they are started or refreshed. */
+  /** The condition that models get when they are started or refreshed. */
   started: ConditionNow['condition'];
   /** Replicas by model id. */
   counts: PoolActivity['replicas'];
   pools: readonly string[];
   /** By pool. Any other has no capacity. */
   readonly rooms: Map<string, PoolRoom>;
-  /** What it says of the next workload. */
+  /** What it answers about any workload. */
   workload: WorkloadCheck;
   readonly calls: string[];
   /** What each checked server answers, by base URL. Any other cannot be reached. */
@@ -74,7 +74,7 @@ export interface Fixture {
   user(org: string, role: Role): Promise<Actor & { kind: 'user' }>;
   /** Opens another session of the user. Returns its id. */
   session(user: Actor & { kind: 'user' }): Promise<string>;
-  /** Makes the key of a page that is shown in a new session of the user. */
+  /** Makes a page key in a new session of the user. */
   pageKey(user: Actor & { kind: 'user' }, org: string): ReturnType<Control['createPageKey']>;
 }
 
@@ -115,7 +115,7 @@ export function createFixture(db: Db, now: () => number, more: Partial<ControlDe
   };
 }
 
-/** This database's transactions that wait for another one. */
+/** How many of this database's transactions are waiting for another one. */
 export async function waiting(db: Db): Promise<number> {
   const [row] = await db.$queryRaw<{ count: number }[]>`
     SELECT count(*)::int AS count FROM pg_stat_activity

@@ -1,4 +1,4 @@
-/** A failure of the same kind is logged at most this often. Screens repeat their calls. */
+/** Failures of the same kind are logged at most this often, because screens repeat their calls. */
 const AGAIN_MS = 60_000;
 
 export interface LogFailuresOptions {

@@ -18,7 +18,7 @@ beforeAll(async () => {
 const MODEL = { kind: 'text', mode: 'always_on', contextTokens: 1 } as const;
 const PASSWORD = 'a-long-enough-password';
 
-/** What gives something a name that people see. */
+/** Operations that give something a name that people see. */
 const OPERATIONS: readonly [string, string, (name: string) => Promise<Result<unknown>>][] = [
   [
     'bootstrap',

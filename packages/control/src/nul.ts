@@ -4,8 +4,8 @@ import type { Fault } from './result.ts';
 const NUL = '\u0000';
 
 /**
- * Why an input cannot be taken to Postgres: one of its texts, at any depth, contains NUL. Looks at
- * each value once, even if the input contains itself.
+ * Why an input cannot be stored in Postgres: one of its strings, at any depth, contains NUL. Null:
+ * none does. Looks at each value once, even if the input contains itself.
  */
 export function nulFault(input: unknown): Fault | null {
   const fieldOf = new Map<unknown, string>();
@@ -14,7 +14,7 @@ export function nulFault(input: unknown): Fault | null {
       if (!fieldOf.has(value)) fieldOf.set(value, field ?? name);
   };
   if (typeof input === 'object' && input !== null) add(input);
-  // The iteration reaches what is added meanwhile.
+  // The iteration also reaches what is added while it runs.
   for (const [value, field] of fieldOf) {
     if (typeof value === 'string' && value.includes(NUL))
       return { field, message: `The field ${field} must not contain the character NUL (U+0000).` };

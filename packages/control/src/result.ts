@@ -36,8 +36,9 @@ export interface Done<T> {
   readonly ok: true;
   readonly value: T;
   /**
-   * A sentence for users: the change is written, but what must enforce it could not be told, and
-   * when it will. Absent: it is in force. It is safe to repeat the operation.
+   * A sentence for users that says that the change is saved, that the service that must enforce it
+   * could not be told, and when it takes effect. Absent: it is in force. It is safe to repeat the
+   * operation.
    */
   readonly notInForce?: string;
 }

@@ -8,7 +8,7 @@ import { asUser } from '../session/current.ts';
 export const deleteAccount = async (email: string): Promise<Result<DeletedAccountView>> =>
   asUser((actor) => services().control.deleteAccount(actor, { email }));
 
-/** Ends another session of the account, and page keys. */
+/** Ends another session of the account, and its page keys. */
 export const endSession = async (id: string): Promise<Result<null>> =>
   asUser(async (actor) =>
     (await services().sessions.end(actor.userId, id))

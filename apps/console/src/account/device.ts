@@ -1,4 +1,4 @@
-/** In this order: each browser's text also contains what those below it are known by. */
+/** The order matters: each browser's header also contains what those below it are known by. */
 const BROWSERS = [
   ['Edge', /\bEdg(e|A|iOS)?\//],
   ['Opera', /\bOPR\//],

@@ -18,7 +18,9 @@ interface PasskeyListProps {
   readonly passkeys: readonly PasskeyRow[];
 }
 
-/** Only accounts with a password have passkeys. So the password is asked for before one goes. */
+/**
+ * Only accounts with a password have passkeys. So the password is asked for before one is removed.
+ */
 export function PasskeyList({ email, passkeys }: PasskeyListProps) {
   const [removed, setRemoved] = useState<PasskeyRow | null>(null);
   const close = () => setRemoved(null);

@@ -14,15 +14,18 @@ import { beginTwoFactor, confirmTwoFactor, type NewApp } from './two-factor-acti
 
 interface SetUpProps {
   readonly email: string;
-  /** The organization that is closed to the user without it. Null: the user wishes it. */
+  /**
+   * The organization that is closed to the user without a second factor. Null: it is the user's own
+   * choice.
+   */
   readonly requiredBy: { readonly slug: string; readonly name: string } | null;
   /** Whether passkeys are in use here. */
   readonly passkeys: boolean;
-  /** Whether the account has passkeys, and gets an app as well. */
+  /** Whether the account has passkeys and is getting an app as well. */
   readonly adding: boolean;
 }
 
-/** What the steps after the password need. The password makes a passkey, too. */
+/** What the steps after the password need. Making a passkey takes the password again. */
 interface Begun {
   readonly app: NewApp;
   readonly password: string;
@@ -131,7 +134,7 @@ interface AppStepProps {
 
 function AppStep({ app: { secret, qr }, title, adding }: AppStepProps) {
   const { act, pending, refusal } = useAct();
-  // The page leads on by itself once two-factor is on.
+  // The page moves on by itself once two-factor is on.
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const code = String(new FormData(event.currentTarget).get('code') ?? '');

@@ -11,7 +11,7 @@ import { FAILED, guarded, WRONG_PASSWORD } from './guarded.ts';
 export interface NewApp {
   /** The secret, to type into an app that cannot scan. */
   readonly secret: string;
-  /** The QR code's modules a side, its margin included, and the dark ones as an SVG path. */
+  /** The QR code: modules per side, including its margin, and the dark modules as an SVG path. */
   readonly qr: { readonly size: number; readonly path: string };
   readonly recoveryCodes: readonly string[];
 }
@@ -21,7 +21,7 @@ const WRONG_CODE: Fault = {
   message: 'This is not the code that the app shows now. Check the clock of its device.',
 };
 
-/** Turning two-factor on replaces the session. So the user is the one from before. */
+/** Takes the user from before the change, because turning two-factor on replaces the session. */
 async function recordChange(
   { userId }: UserActor,
   action:
@@ -43,7 +43,7 @@ export const beginTwoFactor = async (password: string): Promise<Result<NewApp>> 
     return { ok: true, value: { secret, qr: qrOf(uri), recoveryCodes } };
   });
 
-/** Not limited: the code of one's own new app is no secret to guess. */
+/** Not limited: the code of the user's own new app is not a secret worth guessing. */
 export const confirmTwoFactor = async (code: string): Promise<Result<null>> =>
   asUser(async (actor) => {
     if (typeof code !== 'string') return refuseInput(WRONG_CODE);
@@ -72,7 +72,7 @@ export const removeTwoFactor = async (password: string): Promise<Result<null>> =
     if (removed.outcome !== 'removed')
       return refuseInput(removed.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
     await recordChange(actor, 'account.disableTwoFactor');
-    // Organizations that require it close now.
+    // Organizations that require it are now closed to the user.
     return services().control.endPageKeys(actor);
   });
 

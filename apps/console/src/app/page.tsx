@@ -6,7 +6,7 @@ import { LAST_PLACE_COOKIE, lastPath } from '../shell/last-place.ts';
 
 /**
  * Redirects to where the user was last in this browser, else to the first organization, or to the
- * account page, which says that there is none. An owner of an empty organization is led to the
+ * account page, which says that there is none. An owner of an empty organization is taken to the
  * guide.
  */
 export default async function Home() {

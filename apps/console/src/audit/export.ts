@@ -11,7 +11,7 @@ const HEADER = ['at', 'actor', 'action', 'target', 'details', 'id'];
 export interface Format {
   readonly head: string;
   readonly line: (event: AuditView) => string;
-  /** A last line that is no event: why the export is not whole. */
+  /** A last line that is not an event: it says why the export is incomplete. */
   readonly incomplete: (why: string) => string;
   readonly type: string;
 }
@@ -32,9 +32,10 @@ export const FORMATS: Readonly<Record<string, Format>> = {
 };
 
 /**
- * The events as text, newest first, a page at a time. Reads a page only when the last one is taken.
+ * The events as text, newest first, a page at a time. Reads a page only once the one before has
+ * been taken.
  *
- * @param first the first page, read already
+ * @param first the first page, already read
  */
 export async function* exported(
   { head, line, incomplete }: Format,

@@ -1,6 +1,6 @@
 import { givenTexts, type Query, readTexts, writeQuery } from '../ui/query.ts';
 
-/** Which events to show, as the query has it. Empty: all. */
+/** Which events to show, as the query says. An empty field: all. */
 export interface AuditFilter {
   readonly actor: string;
   /** A noun, or a noun and a verb. */

@@ -52,7 +52,7 @@ export interface Sentence {
   readonly settings: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** What says enough, with this cut off, if people did it to themselves. */
+/** The end of a verb that is cut off if people did it to themselves. What is left says enough. */
 const OF_OTHERS = / (of|to|for)$/;
 const SAYS_ENOUGH = /^(Joined|Left|Signed in)$/;
 
@@ -102,7 +102,7 @@ const VALUES: Readonly<Record<string, string>> = {
   process: 'a command',
   kubernetes: 'on Kubernetes',
 };
-/** The settings with such a value. */
+/** The settings whose values are among these. */
 const CHOICES: ReadonlySet<string> = new Set(['mode', 'driver']);
 
 /** `requestsAtOnce` becomes `requests at once`. */
@@ -110,10 +110,10 @@ const wordsOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` $
 
 /** A day or an instant, as Tidegate records them. */
 const TIME = /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/;
-/** The settings with such a value. */
+/** The settings whose values are times. */
 const TIMES: ReadonlySet<string> = new Set(['until', 'expiresOn']);
 
-/** Only what Tidegate names is translated. A model may have any of these names itself. */
+/** Only names that Tidegate gave are translated. A model itself may have any of these names. */
 function textOf(name: string, value: unknown): string {
   if (typeof value === 'number') return whole(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';

@@ -8,7 +8,7 @@ import { type BarOf, type CountedSteps, type Series, seriesOf } from './series.t
 
 interface ErrorsChartProps {
   readonly errors: CountedSteps & Pick<ErrorsView, 'step'>;
-  /** Of the table. */
+  /** The caption of the table. */
   readonly caption: string;
 }
 

@@ -13,7 +13,7 @@ interface TablesProps {
   readonly errors: ErrorsView;
 }
 
-/** The requests that a count consists of. */
+/** The address of the requests that a count consists of. */
 const linkTo = ({ path, errors }: TablesProps, filter: Partial<RequestChoice>): string =>
   `${path}${requestQueryOf({ outcome: 'errors', from: errors.from.slice(0, 'YYYY-MM-DDTHH:MM'.length), ...filter })}`;
 

@@ -14,7 +14,7 @@ interface CreateKeyProps {
   readonly today: string;
   readonly apiUrl: string;
   readonly onClose: () => void;
-  /** Its settings are filled in. Its name is not, because names tell keys apart. */
+  /** A key whose settings are filled in. Its name is not, because names tell keys apart. */
   readonly like?: KeyView;
   /** Gets the key's value, too. */
   readonly onCreated?: (key: CreatedKey) => void;

@@ -13,7 +13,7 @@ export interface KeyCount {
   readonly plan: string;
 }
 
-/** Counts as creating a key does, which deletes those of pages that have ended. */
+/** Counts as creating a key does, which first deletes page keys that have expired. */
 export function countKeys(
   keys: readonly Pick<KeyView, 'state' | 'expiresAt'>[],
   nowMs: number,

@@ -4,7 +4,8 @@ import { services } from '../server/services.ts';
 import { read, requireOrg } from '../session/current.ts';
 
 /**
- * The key of a page. Read once per request. Answers 404 if the organization has none of this id.
+ * The key that a page shows. Read once per request. Answers 404 if the organization has none with
+ * this id.
  */
 export const keyOf = cache(async (slug: string, id: string): Promise<KeyDetail> => {
   const { actor, org } = await requireOrg(slug);

@@ -18,7 +18,7 @@ interface KeySettingsProps {
   readonly rules: KeyRules;
   readonly today: string;
   readonly onClose: () => void;
-  /** Its settings are filled in. */
+  /** A key whose settings are filled in. */
   readonly like?: KeyView;
   readonly onCreated: (key: CreatedKey) => void;
 }
@@ -32,7 +32,7 @@ export function KeySettingsDialog({ org, models, rules, today, like, onClose, on
   const { act, pending, refusal } = useAct();
   const [scope, setScope] = useState<ModelScope>(like && !like.mayCall.all ? 'chosen' : 'all');
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set(like?.mayCall.models));
-  // One that is deleted meanwhile could no longer be taken off the list.
+  // A model that has been deleted meanwhile could no longer be deselected.
   const chosen = new Set(models.flatMap(({ name }) => (picked.has(name) ? [name] : [])));
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

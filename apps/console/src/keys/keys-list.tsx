@@ -29,13 +29,13 @@ interface KeysListProps {
   readonly count: string;
 }
 
-/** The keys that match the filters. Whoever filters or sorts gets all of them. */
+/** The keys that match the filters. Filtering or sorting fetches all of them. */
 export function KeysList({ org, mayChange, keys, total, count }: KeysListProps) {
   const rows = useAllRows({ sent: keys.length, total });
   const [texts, set] = useAddressTexts(KEYS_IN_ADDRESS, rows.fetching);
   const [text, state, sort] = [texts.find, stateFilterOf(texts.state), sortOf(texts.sort)];
   const found = arrange(keys, { text, state, sort });
-  /** How many rows there are besides those that are found and were sent. */
+  /** How many rows match that were not sent. */
   const unsent = text === '' && state === 'all' ? total - keys.length : 0;
   return (
     <section className="card-surface" aria-label="Keys">

@@ -1,9 +1,12 @@
 import { type MayCall, mayCallText } from '@tidegate/control';
 
-/** So many names are shown in a row. */
+/** How many names are shown in a row. */
 const SHOWN = 3;
 
-/** What a key may call, as short as a row of the list. One that would stand alone is not cut. */
+/**
+ * What a key may call, short enough for a row of the list. If only one name would be left out, it
+ * is shown.
+ */
 export function shortMayCall(mayCall: MayCall): string {
   const { all, models, deleted } = mayCall;
   const more = models.length - SHOWN + deleted;

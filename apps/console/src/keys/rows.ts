@@ -1,6 +1,6 @@
 import type { KeyView } from '@tidegate/control';
 
-/** What the table shows of a key. There may be a thousand. */
+/** What the table shows of a key. There may be a thousand keys. */
 export interface KeyTableRow
   extends Pick<
     KeyView,
@@ -15,7 +15,7 @@ export interface KeyTableRow
     | 'expiresAt'
   > {
   readonly mayCallText: string;
-  /** With the first names only, if they are many. */
+  /** Only the first names, if there are many. */
   readonly mayCallShort: string;
   readonly limitsText: string;
 }

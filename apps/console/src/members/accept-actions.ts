@@ -16,8 +16,9 @@ export interface AcceptState {
 
 /**
  * Joins the organization and signs in. Creates an account if the form has its fields. Without
- * passwords the account is its owner's once the identity provider confirms the e-mail. For someone
- * who is not signed in it counts as an attempt of the address, since a password may be hashed.
+ * passwords, the account becomes its owner's once the identity provider confirms the e-mail. For
+ * someone who is not signed in, this counts as an attempt from their address, since a password may
+ * be hashed.
  */
 export async function accept(_before: AcceptState, form: FormData): Promise<AcceptState> {
   const { control, signIn, passwords } = services();

@@ -26,7 +26,7 @@ const MAY: Readonly<Record<Role, string>> = {
   viewer: 'see everything',
 };
 
-/** Asks before a role is saved: a key that is pressed on a closed choice is enough to change it. */
+/** Asks before a role is saved: pressing one key on a closed choice is enough to change it. */
 export function ChangeRole({ org, me, change, onClose }: ChangeRoleProps) {
   const { email = '', from = 'viewer', to = 'viewer' } = change ?? {};
   const isMe = email === me;

@@ -9,7 +9,7 @@ interface RemoveMemberProps {
   readonly org: string;
   /** E-mail of the signed-in user. */
   readonly me: string;
-  /** Null: nobody is to be removed. */
+  /** Null: no one is to be removed. */
   readonly member: MemberView | null;
   readonly onClose: () => void;
 }

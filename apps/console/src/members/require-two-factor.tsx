@@ -9,7 +9,7 @@ import { requireTwoFactor } from './actions.ts';
 interface RequireTwoFactorProps {
   readonly org: string;
   readonly isRequired: boolean;
-  /** How many members have none. */
+  /** How many members have no second factor. */
   readonly lacking: number;
 }
 

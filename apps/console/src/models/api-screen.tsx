@@ -77,7 +77,7 @@ export function ApiScreen({ example, apiUrl, ...list }: ApiScreenProps) {
   );
 }
 
-/** `isFiltered`: the list has a filter, by which those that failed can be seen alone. */
+/** `isFiltered`: the list has a filter, which can show only the models that failed. */
 function Lead({ failed, isFiltered }: { failed: number; isFiltered: boolean }) {
   const told = `${counted(failed, 'model')} ${failed === 1 ? 'has' : 'have'} failed`;
   return (

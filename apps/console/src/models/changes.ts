@@ -1,19 +1,19 @@
 import type { ChangeModelInput, ModelDetail, ModelSettings } from '@tidegate/control';
 
 interface Edited {
-  /** The model as the form's fields showed it at first. */
+  /** The model as the form's fields first showed it. */
   readonly base: {
     readonly model: Pick<ModelDetail, 'contextTokens' | 'sleepAfterS'>;
     readonly settings: ModelSettings;
   };
-  /** What the form's fields have, by name and trimmed. A field that is not shown has nothing. */
+  /** The values of the form's fields, by name and trimmed. A field that is not shown has none. */
   readonly typed: Readonly<Record<string, string>>;
   readonly dropsKey: boolean;
 }
 
 /**
- * Only what was edited, so that a change made elsewhere meanwhile is not undone. What the model is
- * now is not asked: a field that nobody touched would differ from it and undo that change.
+ * Only what was edited, so that a change made elsewhere meanwhile is not undone. The model as it is
+ * now does not matter: a field that no one touched would differ from it and undo that change.
  */
 export function changesOf({ base, typed, dropsKey }: Edited): Partial<ChangeModelInput> {
   const { model, settings } = base;
@@ -36,7 +36,7 @@ type Typed = Edited['typed'];
 const number = (name: string, typed: Typed, before: number) =>
   typed[name] === String(before) ? {} : { [name]: typed[name] === '' ? null : Number(typed[name]) };
 
-/** Empty: without it. */
+/** An empty field takes the setting away. */
 const optionalNumber = (name: string, typed: Typed, before: number | null) =>
   typed[name] === String(before ?? '') ? {} : { [name]: typed[name] === '' ? null : Number(typed[name]) };
 

@@ -5,21 +5,21 @@ import { Note } from '../ui/page.tsx';
 interface CheckResultProps {
   /** Null: nothing has been checked, or not what is typed now. */
   readonly check: ModelCheck | null;
-  /** What may be done although calls cannot work now. Null: nothing is to be done yet. */
+  /** What may be done even though calls cannot work now. Null: nothing yet. */
   readonly anyway: 'publish' | 'save' | null;
 }
 
-/** Whether a check was refused for no fault in a field, so that it may be overruled. */
+/** Whether a check was refused although no field is at fault, so that it may be overruled. */
 export const isUncheckable = (refusal: ControlRefusal | null): boolean =>
   refusal?.field === undefined && (refusal?.code === 'unavailable' || refusal?.code === 'limit_reached');
 
 /** What a check found, as sentences. */
 export const textOfCheck = ({ told }: ModelCheck): string => told.map(({ text }) => text).join(' ');
 
-/** What a check of servers found. Screen readers are told of it. */
+/** What a check of servers found. Screen readers announce it. */
 export function CheckResult({ check, anyway }: CheckResultProps) {
   const shown = useRef<HTMLDivElement>(null);
-  // Whoever saves may be far from it, in a dialog that scrolls.
+  // The dialog scrolls, and whoever saves may be far from it.
   useEffect(() => {
     if (check && anyway) shown.current?.scrollIntoView({ block: 'nearest' });
   }, [check, anyway]);

@@ -10,7 +10,7 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
 
 export const conditionName = (condition: Condition): string => LOOKS[condition].name;
 
-/** A condition's name after its colour. `still`: it is over, so nothing moves. */
+/** A dot in the condition's colour, and its name. `still`: it is over, so nothing moves. */
 export function ConditionDot({
   condition,
   replicas = null,

@@ -26,10 +26,10 @@ interface EditModelProps {
 /** Changes where a model runs and how. Its name, kind, mode, keys and usage stay. */
 export function EditModel({ org, model, settings, onClose }: EditModelProps) {
   const { act, pending, refusal } = useAct();
-  // The page refreshes under the dialog, and its fields keep what they had at first.
+  // The page refreshes under the dialog, but the dialog's fields keep what they had at first.
   const [base] = useState({ model, settings });
   const [dropsKey, setDropsKey] = useState(false);
-  /** What a check found that speaks against the change as it is typed now. */
+  /** A check that found a problem with the change as it is typed now. */
   const [doubt, setDoubt] = useState<ModelCheck | null>(null);
   const overrule = doubt !== null || isUncheckable(refusal);
   const submit = async (event: FormEvent<HTMLFormElement>) => {

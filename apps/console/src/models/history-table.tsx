@@ -63,6 +63,8 @@ export function HistoryTable({ changes }: { changes: readonly ConditionChangeVie
   );
 }
 
-/** Until the next condition, which is the row above. The newest one lasts. */
+/**
+ * How long a condition lasted: until the next one, in the row above. The newest one still lasts.
+ */
 const lasted = (at: string, next: string | undefined): string =>
   next === undefined ? 'until now' : span(Date.parse(next) - Date.parse(at));

@@ -9,7 +9,7 @@ import { deleteModel, startModel, stopModel } from './actions.ts';
 export const isStartable = ({ condition }: Pick<ModelView, 'condition'>): boolean =>
   condition === 'stopped' || condition === 'failed';
 
-/** Starts a model at once: nothing is lost by that. */
+/** Starts a model without asking: nothing is lost by that. */
 export function StartModel({ org, name, small = false }: { org: string; name: string; small?: boolean }) {
   const { act, pending } = useToastAct();
   return (

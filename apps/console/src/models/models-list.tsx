@@ -20,7 +20,7 @@ export interface ModelsListProps {
   readonly conditions: Partial<Record<Condition, number>>;
 }
 
-/** The models with their conditions, and a filter if they are many. */
+/** The models with their conditions, and a filter if there are many. */
 export function ModelsList({ org, mayChange, models, total, conditions }: ModelsListProps) {
   const rows = useAllRows({ sent: models.length, total });
   const [texts, set] = useAddressTexts(MODELS_IN_ADDRESS, rows.fetching);

@@ -49,8 +49,8 @@ export function checkOf(org: string, typed: Publication): CheckModelInput {
 }
 
 /**
- * Fills in what a server reports of a model. Keeps a name that was typed, and a context length that
- * the server does not report.
+ * Fills in what a server reports about a model. Keeps a name that was typed, and a context length
+ * that the server does not report.
  */
 export function filledIn(
   typed: Publication,

@@ -20,7 +20,7 @@ import {
 
 const FIELDS = ['name', 'kind', 'contextTokens', 'urls', 'upstreamModel', 'upstreamKey'];
 
-/** What was found, and what it speaks against. */
+/** What a check found, and which check it was. */
 interface Checked {
   readonly found: ModelCheck;
   /** Whether it was the check before publishing, which the owner may overrule. */

@@ -1,7 +1,7 @@
 import type { Condition, ListedModelView } from '@tidegate/control';
 import { FIRST_ROWS } from '../ui/wanted-rows.ts';
 
-/** What the table shows of a model. There may be hundreds. */
+/** What the table shows of a model. There may be hundreds of models. */
 export interface ModelTableRow
   extends Pick<
     ListedModelView,
@@ -39,16 +39,16 @@ export const modelRow = (model: ListedModelView, severalPools: boolean): ModelTa
 /** The list's texts in the page's address. */
 export const MODELS_IN_ADDRESS = ['find', 'condition'] as const;
 
-/** Fewer can be looked through without a filter. */
+/** Fewer models than this need no filter. */
 export const FILTERED_FROM = 12;
 
-/** By name. If they are more than a page shows at first, those that failed come first. */
+/** By name. If there are more than a page shows at first, those that failed come first. */
 export function inOrder<M extends { readonly condition: Condition }>(models: readonly M[]): readonly M[] {
   if (models.length <= FIRST_ROWS) return models;
   return [...models].sort((a, b) => Number(b.condition === 'failed') - Number(a.condition === 'failed'));
 }
 
-/** How many models there are in each condition that some are in. */
+/** How many models are in each condition. A condition that none is in is left out. */
 export function countByCondition(
   models: readonly { readonly condition: Condition }[],
 ): Partial<Record<Condition, number>> {

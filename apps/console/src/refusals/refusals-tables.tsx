@@ -10,7 +10,7 @@ import { type Limits, wordsOf } from './words.ts';
 interface CausesProps {
   readonly org: string;
   readonly refusals: RefusalsView;
-  /** The key that is looked at. */
+  /** The key that the page is about. */
   readonly ofKey?: Limits['key'];
 }
 

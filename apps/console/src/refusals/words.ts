@@ -30,7 +30,7 @@ const say = (title: string, meaning: string, action: string, helps: Helps | null
   helps,
 });
 
-/** Limits as their owner knows them. Of one key only where one is looked at. */
+/** Limits as their owner knows them. Those of a key only where one key is shown. */
 export interface Limits {
   readonly plan: RefusalsView['plan'];
   readonly key: { readonly requestsPerMinute: number; readonly requestsAtOnce: number } | null;
@@ -132,7 +132,7 @@ const CODES: Readonly<Partial<Record<ErrorCode, readonly [title: string, helps: 
 const isCause = (name: string): name is RefusalCause =>
   Object.values<readonly string[]>(REFUSAL_CAUSES).some((known) => known.includes(name));
 
-/** The words for a cause, or for a code where no limit refused. Of any version. */
+/** The words for a cause, or for a code where no limit refused. The name may be of any version. */
 export function wordsOf(name: string, limits: Limits): RefusalWords {
   if (isCause(name)) return causes(limits)[name];
   const [title, helps] = (Object.hasOwn(CODES, name) && CODES[name as ErrorCode]) || [name, null];

@@ -5,7 +5,7 @@ import { currentUser, read } from '../session/current.ts';
 import type { Named } from './choices.ts';
 import { keyChoices } from './key-name.ts';
 
-/** The keys or models by which requests can be filtered. Empty for who may not see them. */
+/** The keys or models by which requests can be filtered. Empty if no one is signed in. */
 export async function listChoices(org: string, what: 'keys' | 'models'): Promise<readonly Named[]> {
   const user = await currentUser();
   if (!user) return [];

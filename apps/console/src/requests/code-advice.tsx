@@ -1,6 +1,6 @@
 import { adviceOf, codeText } from '../errors/advice.ts';
 
-/** What the error that is looked at means, and what to do. */
+/** What the shown error means, and what to do. */
 export function CodeAdvice({ code }: { code: string }) {
   const { meaning, action } = adviceOf(code);
   return (

@@ -10,7 +10,10 @@ const REFUSALS = [
   'internal_error',
 ] as const satisfies readonly ErrorCode[];
 
-/** How counted requests can end without a complete answer. A deleted organization sees none. */
+/**
+ * How counted requests can end without a complete answer. No one sees those of a deleted
+ * organization.
+ */
 export const ENDS: readonly Named[] = [...REFUSALS, ...OTHER_ENDS]
   .filter((code) => code !== 'org_deleted')
   .map((code) => ({ id: code, name: codeText(code) }));

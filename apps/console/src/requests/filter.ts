@@ -1,7 +1,7 @@
 import { DAY_MS } from '@tidegate/limits';
 import { givenTexts, type Query, readTexts, writeQuery } from '../ui/query.ts';
 
-/** Which requests to show, as the query has it. Empty: all. */
+/** Which requests to show, as the query says. An empty field: all. */
 export interface RequestChoice {
   /** Ids. */
   readonly key: string;
@@ -34,7 +34,8 @@ const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
  * A time of the filter as a browser's field takes it, to the minute. A day stands for its midnight.
- * With `ends` it is included, so it stands for the next midnight. Empty: it is no day.
+ * With `ends`, the day is included, so it stands for the next midnight. Empty: there is no such
+ * day.
  */
 export function fieldTimeOf(time: string, { ends = false } = {}): string {
   if (!DAY.test(time)) return time.slice(0, 16);

@@ -8,7 +8,7 @@ interface Key {
   readonly prefix: string;
 }
 
-/** Keys to choose from. Several may have the same name. Those that pages made are one, and last. */
+/** Keys to choose from. Several may have the same name. Page keys are one choice, the last. */
 export const keyChoices = (keys: readonly Key[]): Named[] => [
   ...keys
     .filter(({ id }) => !isPageKey(id))

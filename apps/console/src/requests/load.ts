@@ -16,7 +16,7 @@ interface FoundRequests {
 /** What the Requests screen shows. */
 export interface ShownRequests extends FoundRequests {
   readonly filter: RequestChoice;
-  /** How what is shown ended, if it ended in one way and that was no complete answer. */
+  /** The error code that all shown requests ended with. Null: there is no such code. */
   readonly code: string | null;
   /** To filter by. */
   readonly keys: readonly KeyView[];

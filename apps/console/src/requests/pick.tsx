@@ -9,12 +9,15 @@ interface PickProps extends Choices {
   readonly label: string;
   readonly name: string;
   readonly value: string;
-  /** The text of the choice of none. */
+  /** The text of the choice that filters nothing. */
   readonly all: string;
   readonly org?: string;
 }
 
-/** A choice of a plain form. Options that are too many for the page come when it is first used. */
+/**
+ * A choice in a plain form. Options that are too many for the page are fetched when it is first
+ * used.
+ */
 export function Pick({ label, name, value, all, options, org = '', more }: PickProps) {
   const [fetched, setFetched] = useState<readonly Named[] | null>(null);
   const asked = useRef(false);

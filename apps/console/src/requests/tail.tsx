@@ -6,8 +6,8 @@ import { Live } from '../ui/live.tsx';
 const EVERY_MS = 3_000;
 
 /**
- * Keeps the newest requests on the page while it is pressed. Otherwise nothing moves under the eyes
- * of someone who reads.
+ * A button that keeps the newest requests on the page while it is pressed. Otherwise nothing moves
+ * while someone is reading.
  */
 export function Tail() {
   const [live, setLive] = useState(false);

@@ -61,7 +61,7 @@ export async function signInWithProvider(form: FormData): Promise<void> {
   await goToProvider(sameSitePath(form.get('next')));
 }
 
-/** Ends the session, and page keys. */
+/** Ends the session, and the user's page keys. */
 export async function signOut(): Promise<void> {
   const user = await currentUser();
   await endSession();
@@ -78,9 +78,9 @@ async function endSession(): Promise<void> {
   await passCookiesOn(response.headers);
 }
 
-/** Ends every session of the account, including this one, and page keys. */
+/** Ends every session of the account, including this one, and its page keys. */
 export const signOutEverywhere = async (): Promise<Result<null>> =>
-  // Without a session of its own, nothing says whose sessions would end.
+  // Without a session, nothing says whose sessions to end.
   asUser(async (actor) => {
     await services().auth.api.revokeSessions({ headers: new Headers(await headers()) });
     await endSession();

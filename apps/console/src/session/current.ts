@@ -28,7 +28,7 @@ export const currentUser = cache(async (): Promise<CurrentUser | null> => {
   return { actor, name, sessionId: session.id, twoFactor: twoFactorEnabled === true };
 });
 
-/** Redirects to the sign-in page, which leads back, if nobody is signed in. */
+/** Redirects to the sign-in page, which leads back, if no one is signed in. */
 export async function requireUser(): Promise<CurrentUser> {
   return (await currentUser()) ?? redirect(signInPath((await headers()).get(PATH_HEADER) ?? '/'));
 }
@@ -46,8 +46,8 @@ export interface InOrg extends CurrentUser {
 }
 
 /**
- * Finds the organization of a screen. Answers 404 if the user does not belong to it. Leads to the
- * set-up of two-factor if the organization requires it and the user has none.
+ * Finds the organization of a screen. Answers 404 if the user does not belong to it. Redirects to
+ * the set-up of two-factor if the organization requires it and the user has none.
  */
 export async function requireOrg(slug: string): Promise<InOrg> {
   const user = await requireUser();
@@ -62,7 +62,7 @@ const NOTHING_THERE: ReadonlySet<RefusalCode> = new Set(['not_found', 'invalid_i
 
 /**
  * Unwraps what a screen reads. Answers 404 if it does not exist, if it cannot exist because no id
- * is like that, or if the role may not read it. Any other refusal leads to the error page.
+ * looks like that, or if the role may not read it. Any other refusal leads to the error page.
  */
 export function read<T>(result: Result<T>): T {
   if (result.ok) return result.value;

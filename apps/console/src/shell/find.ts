@@ -1,4 +1,4 @@
-/** Something that can be gone to by its name. */
+/** Something that users can go to by its name. */
 export interface Findable {
   readonly group: 'Screens' | 'Keys' | 'Models' | 'Members';
   readonly id: string;
@@ -11,8 +11,8 @@ export interface Findable {
 const MOST_OF_A_GROUP = 8;
 
 /**
- * Those whose name or hint has each word of the text, in any case. At most 8 of each group. Without
- * a text: the screens.
+ * Those whose name or hint contains every word of the text, ignoring case. At most 8 of each group.
+ * Without a text: the screens.
  */
 export function found(all: readonly Findable[], text: string): Findable[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);

@@ -13,7 +13,7 @@ interface FinderProps {
   readonly onDone: () => void;
 }
 
-/** A field for a name, and what has it. */
+/** A field for a name, and a list of what has that name. */
 export function Finder({ org, screens, onDone }: FinderProps) {
   const router = useRouter();
   const listId = useId();
@@ -29,7 +29,7 @@ export function Finder({ org, screens, onDone }: FinderProps) {
     focusHeadingOf(href);
   };
   const press = (event: KeyboardEvent) => {
-    // These keys then choose and end what is being composed, as in Japanese.
+    // While text is being composed, as in Japanese, these keys choose and end it.
     if (event.nativeEvent.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && shown.length > 0) {

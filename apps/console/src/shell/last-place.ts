@@ -4,7 +4,7 @@ import { screensFor } from './screens.ts';
 /** The cookie with the organization and the screen that were open last: `demo/usage`. */
 export const LAST_PLACE_COOKIE = 'tidegate-last';
 
-/** What the cookie says of a page. Null: the page is not in an organization. */
+/** What the cookie says for a page. Null: the page is not in an organization. */
 export const placeOf = (pathname: string): string | null =>
   /^\/o\/([a-z0-9-]+\/[a-z]+)(\/|$)/.exec(pathname)?.[1] ?? null;
 
@@ -15,7 +15,7 @@ export interface OrgOfUser {
 
 /**
  * The path of the organization and the screen that were open last. Null: unknown, or the user no
- * longer has them. Another user of the same browser may have left it.
+ * longer has them. Another user of the same browser may have left the cookie.
  */
 export function lastPath(place: string | undefined, memberships: readonly OrgOfUser[]): string | null {
   const [slug, screen] = (place ?? '').split('/');
@@ -24,6 +24,9 @@ export function lastPath(place: string | undefined, memberships: readonly OrgOfU
   return known ? `/o/${org.slug}/${known.path}` : null;
 }
 
-/** The path of the same screen in another organization, or of its keys if it is closed there. */
+/**
+ * The path of the same screen in another organization, or of its keys if the role does not see it
+ * there.
+ */
 export const sameScreenIn = (org: OrgOfUser, pathname: string): string =>
   lastPath(`${org.slug}/${placeOf(pathname)?.split('/')[1]}`, [org]) ?? `/o/${org.slug}/keys`;

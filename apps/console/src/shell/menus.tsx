@@ -64,7 +64,7 @@ interface MoreScreensProps {
   readonly className: string;
 }
 
-/** The screens that have no place of their own on a narrow screen. */
+/** The screens that have no link of their own on a narrow display. */
 export function MoreScreens({ slug, screens, here, attention, className }: MoreScreensProps) {
   const router = useRouter();
   return (

@@ -6,8 +6,8 @@ const EVERY_MS = 60_000;
 const INPUTS = ['pointerdown', 'keydown', 'wheel', 'touchmove'] as const;
 
 /**
- * Tells the server, at most once a minute, that somebody uses this page. Otherwise the session of
- * someone who only reads and types would end as idle.
+ * Tells the server, at most once a minute, that someone is using this page. Otherwise the session
+ * of someone who only reads and types would end as idle.
  */
 export function SessionKeeper() {
   useEffect(() => {
@@ -16,7 +16,7 @@ export function SessionKeeper() {
     const tell = () => {
       if (Date.now() - toldAt < EVERY_MS) return;
       toldAt = Date.now();
-      // If this fails, the next input tells it.
+      // If this fails, the next input tells the server.
       fetch('/pulse', { method: 'POST' }).catch(() => {});
     };
     for (const input of INPUTS) addEventListener(input, tell, { passive: true, signal: left.signal });

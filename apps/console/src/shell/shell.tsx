@@ -15,7 +15,7 @@ import { rememberPlace } from './remember-place.ts';
 import { type Screen, screensFor } from './screens.ts';
 import { SessionKeeper } from './session-keeper.tsx';
 
-/** On a narrow screen, so many have a place beside the one that opens the others. */
+/** How many links a narrow display has room for, beside the menu that opens the others. */
 const NARROW = 4;
 
 interface ShellProps {

@@ -17,7 +17,7 @@ import type { Chat } from './use-chat.ts';
 interface ConversationProps {
   readonly org: string;
   readonly chat: Chat;
-  /** What to do first, while nothing was said. */
+  /** What to do first, while nothing has been said. */
   readonly hint: string;
   /** Shows the field for a key. */
   readonly onPaste: () => void;

@@ -2,16 +2,16 @@ import type { CreatedPageKey, Result } from '@tidegate/control';
 
 interface PageKeyPorts {
   readonly create: () => Promise<Result<CreatedPageKey>>;
-  /** Tells the server that the key with this id is not needed any more. */
+  /** Tells the server that the key with this id is no longer needed. */
   readonly end: (id: string) => void;
 }
 
-/** The key that a page makes for itself. It is kept in no other place than this object. */
+/** The key that a page makes for itself. It is kept nowhere but in this object. */
 export class PageKey {
   readonly #ports: PageKeyPorts;
   #made: CreatedPageKey | null = null;
   #making: Promise<Result<CreatedPageKey>> | null = null;
-  /** Grows when the page is left. It may be shown again. */
+  /** Grows when the page is left. The page may be shown again. */
   #visit = 0;
 
   constructor(ports: PageKeyPorts) {

@@ -18,7 +18,7 @@ export interface TrySettings {
   readonly model: string;
   /** Empty: no system message. */
   readonly system: string;
-  /** As typed, and so is the temperature. Empty: the request has none. */
+  /** As typed, like the temperature. Empty: the request has none. */
   readonly maxTokens: string;
   readonly temperature: string;
 }
@@ -49,7 +49,7 @@ const SHOWN_IMAGE_CHARACTERS = 48;
 
 /**
  * The same request as a program. Shortens images, and names a variable in place of the key so that
- * the key is on no screen.
+ * the key is never shown.
  */
 export function programsOf(apiUrl: string, body: object): readonly Snippet[] {
   const shown = JSON.stringify(

@@ -6,7 +6,7 @@ export interface TokenCounts {
   readonly completion_tokens: number;
 }
 
-/** An answer of the API that is not 200. */
+/** An answer from the API that is not 200. */
 export interface ApiRefusal {
   readonly status: number;
   readonly code: string;

@@ -37,7 +37,7 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
   const [settings, setSettings] = useState(START);
   const change = (part: Partial<TrySettings>) => setSettings({ ...settings, ...part });
   const usable = firstUsable(models)?.name;
-  // Chooses a model as soon as one is usable, also after the page was opened. Never changes the
+  // Chooses a model as soon as one is usable, even after the page was opened. Never changes the
   // user's choice.
   if (settings.model === '' && usable !== undefined) change({ model: usable });
   const kind = models.find(({ name }) => name === settings.model)?.kind ?? 'text';

@@ -93,7 +93,7 @@ interface ChatRequest {
   readonly signal: AbortSignal;
 }
 
-/** Resolves to text if there is no key: why. */
+/** Resolves to a text that says why, if there is no key. */
 async function ask(keys: KeySource, request: ChatRequest): Promise<Response | string> {
   const key = await keys.get();
   if (!key.ok) return key.refusal.message;

@@ -17,13 +17,13 @@ export const pastedKey = (key: string): KeySource => ({
   drop: () => false,
 });
 
-/** A key that is made when it is first needed, and ends when the page is left in whatever way. */
+/** A key that is made when it is first needed, and ends when the page is left, in whatever way. */
 export function usePageKey(org: string): KeySource {
   const key = useMemo(
     () =>
       new PageKey({
         create: (): Promise<Result<CreatedPageKey>> => createPageKey(org),
-        // Arrives although the page is gone.
+        // Arrives even though the page is gone.
         end: (id) => navigator.sendBeacon(`/o/${org}/try/end`, id),
       }),
     [org],

@@ -13,8 +13,8 @@ const UNREACHABLE: ControlRefusal = {
 
 /**
  * Runs a server action. `pending` is true while it runs. `refusal` says why it was refused, or that
- * the connection failed. What is done but not in force yet, a toast says. Refreshes the page's data
- * afterwards.
+ * the connection failed. A toast reports what is done but not in force yet. Refreshes the page's
+ * data afterwards.
  */
 export function useAct() {
   const router = useRouter();
@@ -38,7 +38,7 @@ export function useAct() {
   return { act, pending, refusal, clear };
 }
 
-/** `useAct` for a button that has no place for a refusal: a toast says it, whatever it is. */
+/** `useAct` for a button that has no place for a refusal: a toast shows it. */
 export function useToastAct() {
   const { act: run, pending } = useAct();
   const act = async <T>(action: () => Promise<Result<T>>): Promise<T | undefined> => {
@@ -47,7 +47,7 @@ export function useToastAct() {
       if (!result.ok) toast.danger(result.refusal.message);
       return result;
     });
-    // What is done may take the button away.
+    // The action may have taken the button away.
     if (value !== undefined) watchFocus();
     return value;
   };

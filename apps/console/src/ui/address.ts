@@ -5,9 +5,9 @@ import { useEffect, useState } from 'react';
 import { readTexts, withTexts } from './query.ts';
 
 /**
- * Texts of a list, such as its filter, that the page's address has, too: a reload, a link and going
- * back find them. An address of the same page without them, such as the menu's, gets them back.
- * While `isBusy` the address waits, because to write it would end a navigation.
+ * Texts of a list, such as its filter, that are also in the page's address: a reload, a link and
+ * going back find them. They are written again into an address of the same page without them, such
+ * as the menu's. While `isBusy`, the address waits, because writing it would end a navigation.
  */
 export function useAddressTexts<N extends string>(names: readonly N[], isBusy: boolean) {
   const query = useSearchParams();

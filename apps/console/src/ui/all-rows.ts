@@ -5,16 +5,16 @@ import { useState, useTransition } from 'react';
 import { FIRST_ROWS, rowsQuery } from './wanted-rows.ts';
 
 interface AllRows {
-  /** Asks for the page with all rows, unless it has them. Its state stays. */
+  /** Asks for the page with all rows, unless it has them. The page keeps its state. */
   readonly fetchAll: () => void;
-  /** They are on their way. */
+  /** All rows are on their way. */
   readonly fetching: boolean;
   /** How many rows to render. */
   readonly shown: number;
   readonly showMore: () => void;
 }
 
-/** For a list that comes with its first rows, and with all once a user looks for more. */
+/** For a list that comes with its first rows, and with all of them once a user looks for more. */
 export function useAllRows({ sent, total }: { sent: number; total: number }): AllRows {
   const router = useRouter();
   const pathname = usePathname();
@@ -33,8 +33,8 @@ export function useAllRows({ sent, total }: { sent: number; total: number }): Al
 }
 
 /**
- * For a list of which a page has only the rows that are shown, because it may have thousands that
- * change. Asks for more.
+ * For a list of which a page has only the rows that are shown, because there may be thousands that
+ * change. The returned function asks for more.
  */
 export function useMoreRows(shown: number): () => void {
   const router = useRouter();

@@ -50,7 +50,7 @@ const HOUR = new Intl.DateTimeFormat('en-GB', {
 });
 
 export interface StepNames {
-  /** As the axis has it. */
+  /** As on the axis. */
   readonly short: (at: string) => string;
   /** With its day. */
   readonly full: (at: string) => string;

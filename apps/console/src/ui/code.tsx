@@ -7,7 +7,7 @@ import { Scroll } from './scroll.tsx';
 const SHOWN_MS = 2_000;
 const TOLD = { idle: 'Copy', copied: 'Copied', refused: 'Copy it by hand' } as const;
 
-/** Copies a text, and tells for a moment whether that was possible. */
+/** Copies a text, and shows for a moment whether that worked. */
 function useCopy(text: string) {
   const [state, setState] = useState<keyof typeof TOLD>('idle');
   useEffect(() => {

@@ -18,7 +18,9 @@ interface DialogProps {
   readonly mustAnswer?: boolean;
 }
 
-/** A click beside it closes it, unless something was typed or ticked in it. Escape closes it. */
+/**
+ * A click outside of it closes it, unless something was typed or ticked in it. Escape closes it.
+ */
 export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnswer = false }: DialogProps) {
   const [isUsed, setUsed] = useState(false);
   useFocusReturn(isOpen);
@@ -44,7 +46,7 @@ export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnsw
   );
 }
 
-/** Longer than a double click takes, and the answer to its first click. */
+/** Longer than a double click takes, including the answer to its first click. */
 const MEANT_FOR_IT_MS = 800;
 
 interface OnceDialogProps extends Pick<DialogProps, 'onClose' | 'title' | 'children' | 'size'> {
@@ -53,7 +55,7 @@ interface OnceDialogProps extends Pick<DialogProps, 'onClose' | 'title' | 'child
 }
 
 /**
- * Shows something only once. Only its button closes it, and not at first: it has the place of the
+ * Shows something only once. Only its button closes it, and not at first: it is in the place of the
  * button that led here, which may have been pressed twice.
  */
 export function OnceDialog({ close, onClose, children, ...props }: OnceDialogProps) {
@@ -92,8 +94,8 @@ interface ConfirmProps {
 }
 
 /**
- * Asks before an action runs. If the action is refused, it stays open and shows why. If it is done
- * but not in force yet, it says so and has nothing left to confirm.
+ * Asks before an action runs. If the action is refused, the dialog stays open and shows why. If it
+ * is done but not in force yet, the dialog says so and has nothing left to confirm.
  */
 export function Confirm(props: ConfirmProps) {
   const { isOpen, onClose, title, children, confirm, danger = true, fields = [] } = props;
@@ -164,7 +166,7 @@ export function Confirm(props: ConfirmProps) {
   );
 }
 
-/** Whether what is done is in force, as an action's value. */
+/** Turns the action's result into a value that says whether it is in force. */
 async function outcomeOf(action: ConfirmProps['action']): Promise<Result<{ notInForce?: string }>> {
   const result = await action();
   if (!result.ok) return result;

@@ -24,7 +24,7 @@ export const FilterInput = ({ label, placeholder, value, onFocus, onChange }: Fi
       value={value}
       onFocus={onFocus}
       onChange={(event) => onChange(event.target.value)}
-      // In a form it would send it.
+      // In a form, Enter would submit it.
       onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
     />
   </div>

@@ -45,7 +45,9 @@ function lookAWhile(look: () => boolean): void {
   }, LOOK_EVERY_MS);
 }
 
-/** Mends the focus if what has it disappears within moments, as a button with what it did. */
+/**
+ * Mends the focus if what has it disappears within moments, as a button may after it was pressed.
+ */
 export function watchFocus(): void {
   const focused = document.activeElement;
   lookAWhile(() => {
@@ -55,7 +57,10 @@ export function watchFocus(): void {
   });
 }
 
-/** Moves the focus to the heading of a page once it is shown, as for who came by no link. */
+/**
+ * Moves the focus to the heading of a page once it is shown, for someone who did not come by a
+ * link.
+ */
 export function focusHeadingOf(path: string): void {
   lookAWhile(() => {
     if (location.pathname !== path || isDialogOpen()) return false;
@@ -67,12 +72,12 @@ export function focusHeadingOf(path: string): void {
   });
 }
 
-/** Whether a dialog is open. A toast is none, although its role says so. */
+/** Whether a dialog is open. A toast does not count, although its role says so. */
 export const isDialogOpen = (): boolean => document.querySelector(DIALOGS) !== null;
 
 /**
  * Returns the focus to where it was before a dialog. The dialogs do so themselves, unless one took
- * the place of another, or what was focused is gone, as the row of a key that was deleted.
+ * the place of another, or what had the focus is gone, such as the row of a deleted key.
  */
 export function useFocusReturn(isOpen: boolean): void {
   // What opens a dialog still has the focus now. It may have had it before `FocusMemory` was there.
@@ -84,7 +89,8 @@ export function useFocusReturn(isOpen: boolean): void {
     return () => {
       let isClosed = false;
       lookAWhile(() => {
-        // Afterwards, only what disappears loses the focus: a click beside everything drops it.
+        // Once the dialog is closed, this mends only what disappeared: a click on nothing gives the
+        // focus up on purpose.
         if (!isDialogOpen() && isLost() && !(isClosed && last?.isConnected)) mend();
         isClosed ||= !isDialogOpen();
         return false;

@@ -19,7 +19,7 @@ export function PlainInput({ label, width, className = '', ...input }: PlainProp
   );
 }
 
-/** A labelled choice of a plain form. Looks like the others. */
+/** A labelled choice of a plain form. Looks like the other choices. */
 export function PlainSelect({ label, width, ...select }: PlainProps & ComponentProps<'select'>) {
   return (
     <label className={`${LABEL} ${width}`}>

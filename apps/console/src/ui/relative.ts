@@ -2,13 +2,13 @@ const S = 1_000;
 const MINUTE = 60 * S;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** Clocks differ a little, so what is this new may seem to be in the future. */
+/** Clocks differ a little, so something this recent may seem to be in the future. */
 const NOW_MS = 45 * S;
 const MAX_DAYS = 30;
 
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
 
-/** `just now`, `5 minutes ago`, `3 days ago`. Null: it is older than 30 days, or to come. */
+/** `just now`, `5 minutes ago`, `3 days ago`. Null: it is older than 30 days, or in the future. */
 export function ago(atMs: number, nowMs: number): string | null {
   const passed = nowMs - atMs;
   if (passed < -NOW_MS || passed >= MAX_DAYS * DAY) return null;

@@ -15,7 +15,7 @@ const CARDS = { '2xl': '@max-2xl:cards', '4xl': '@max-4xl:cards' } as const;
 
 /**
  * A table that fits its container, whatever its cells contain. It never cuts anything off. On a
- * card, each cell has its `data-label` above it, and cells of the class `actions` are beside the
+ * card, each cell has its `data-label` above it, and cells with the class `actions` are beside the
  * row's header.
  */
 export function Table({ label, cardsBelow, className = '', children }: TableProps) {

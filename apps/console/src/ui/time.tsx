@@ -12,7 +12,7 @@ interface TimeProps {
   readonly exact?: boolean;
 }
 
-/** A time. On hover it has the time in UTC and the user's local time. */
+/** A time. On hover it shows the time in UTC and in the user's time zone. */
 export function Time({ iso, exact = false }: TimeProps) {
   const at = new Date(iso);
   const [local, setLocal] = useState('');
@@ -41,7 +41,7 @@ export function Time({ iso, exact = false }: TimeProps) {
   );
 }
 
-/** Something within the hour that begins then. */
+/** A time within the hour that begins then. */
 export function HourOf({ iso }: { iso: string }) {
   const now = useNow();
   return now - Date.parse(iso) < HOUR_MS ? (

@@ -6,7 +6,7 @@ interface Typed {
   readonly validity?: { readonly badInput: boolean };
 }
 
-/** The fields with something typed that their browser cannot read. Their value is empty. */
+/** The faults of fields whose typed text the browser cannot read. Their value is empty. */
 export const unreadable = (elements: Iterable<object>): Fault[] =>
   [...elements].flatMap((element) => {
     const { name = '', type, validity } = element as Typed;

@@ -5,7 +5,7 @@ export const FIRST_ROWS = 50;
 
 const ALL = 'all';
 
-/** The query of the same page with so many rows of its list. Default: all. */
+/** The query of the same page with this many rows of its list. Default: all. */
 export function rowsQuery(query: string, count: number | typeof ALL = ALL): string {
   const wanted = new URLSearchParams(query);
   wanted.set('rows', String(count));

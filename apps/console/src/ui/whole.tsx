@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
 
 /**
- * Content that is not visible until all of it has arrived, because what arrives later moves what is
- * there. Nothing else may be in the same element.
+ * Content that is not visible until all of it has arrived, because what arrives later would move
+ * what is already there. Nothing else may be in the same element.
  */
 export const Whole = ({ className, children }: { className: string; children: ReactNode }) => (
   <>

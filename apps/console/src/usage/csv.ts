@@ -56,8 +56,8 @@ const FORMULA = /(^|[;,\t\r\n"])(\s*)(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/g;
 
 /**
  * Marks as text what a spreadsheet would read as a formula. Where the comma is the decimal
- * separator, it cuts lines at semicolons, even at those in a cell with quotes. So a formula after a
- * separator is marked as well.
+ * separator, spreadsheets cut lines at semicolons, even at those in a cell with quotes. So a
+ * formula after a separator is marked as well.
  */
 function cell(value: Value): string {
   if (typeof value === 'number') return String(value);
@@ -65,12 +65,12 @@ function cell(value: Value): string {
   return /[";,\t\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
 }
 
-/** What a formula begins with, behind a semicolon. In JSON, semicolons are only in texts. */
+/** What a formula begins with, after a semicolon. In JSON, semicolons are only in strings. */
 const FORMULA_IN_JSON = /(?<=;\s*)[=+\-@\uff1d\uff0b\uff0d\uff20]/g;
 
 /**
- * JSON begins with a brace, so it is no formula. Behind a semicolon it has an escape in place of a
- * mark, so that whoever reads the JSON finds what was recorded.
+ * JSON begins with a brace, so it is no formula. After a semicolon, the sign of a formula is
+ * escaped, not marked, so that whoever parses the JSON finds what was recorded.
  */
 const inertJson = (value: object): string =>
   JSON.stringify(value).replace(

@@ -2,7 +2,7 @@ import { DAY_MS, HOUR_MS } from '@tidegate/limits';
 
 const MINUTES = 'YYYY-MM-DDTHH:MM'.length;
 
-/** Which usage to show, by ids. Empty: of every key, of every model. */
+/** Which usage to show, by ids. Empty: of all keys, or of all models. */
 export interface UsageChoice {
   readonly keyId: string;
   readonly modelId: string;
@@ -10,9 +10,7 @@ export interface UsageChoice {
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/**
- * What usage is shown for, with the current day or hour. Unless one is chosen, it is 30 days.
- */
+/** The periods that usage is shown for, including the current day or hour. Default: 30 days. */
 export const PERIODS = [
   { id: '24h', name: '24 hours', span: { hours: 24 } },
   { id: '7d', name: '7 days', span: { days: 7 } },
@@ -56,8 +54,9 @@ const namedIn = ({ keyId, modelId }: UsageChoice): Record<string, string> => ({
 });
 
 /**
- * Which period a file is of, from its steps, oldest first: `2026-11-18-to-2026-11-24`, or
- * `2026-11-23T10Z-to-2026-11-24T09Z` with the first and the last hour.
+ * What a file's name says about its period, from its steps, oldest first:
+ * `2026-11-18-to-2026-11-24`, or `2026-11-23T10Z-to-2026-11-24T09Z` with the first and the last
+ * hour.
  */
 export function fileNameOf(steps: readonly string[]): string {
   const [first = '', last = ''] = [steps[0], steps.at(-1)].map((step) => step?.replace(/:.*/, 'Z'));

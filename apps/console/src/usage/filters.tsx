@@ -12,7 +12,10 @@ interface FiltersProps extends UsageChoice {
   readonly period: UsagePeriod;
 }
 
-/** What to show usage of, and for how long. The address has it, so it can be kept as a link. */
+/**
+ * What to show usage of, and for how long. The choice is in the address, so it can be kept as a
+ * link.
+ */
 export function UsageFilters({ org, options: chosen, period, keyId, modelId }: FiltersProps) {
   const router = useRouter();
   const pathname = usePathname();

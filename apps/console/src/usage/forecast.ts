@@ -3,11 +3,14 @@ import { DAY_MS } from '@tidegate/limits';
 
 const DATE = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
 
-/** A share of a quota, from 0 to 1, from which users are told; and one where it is urgent. */
+/**
+ * The share of a quota, from 0 to 1, from which users are told; and the one from which it is
+ * urgent.
+ */
 const TOLD_FROM = 0.8;
 const URGENT_FROM = 0.95;
 
-/** The span of a month and the time, in Unix ms. */
+/** The span of a month and the current time, in Unix ms. */
 export interface MonthSoFar {
   readonly startMs: number;
   readonly endMs: number;
@@ -15,7 +18,7 @@ export interface MonthSoFar {
 }
 
 /**
- * When a quota is used up if it continues as it has since the month began, in Unix ms, and not
+ * When a quota is used up if use continues as it has since the month began, in Unix ms, and not
  * before now. `lasts`: not before the month ends. Null: too early to tell, or nothing is used.
  */
 export function usedUpAt(
@@ -37,7 +40,7 @@ export interface MonthQuota {
   readonly cap: number;
 }
 
-/** The month's quotas. Those tokens count as used that open requests have reserved. */
+/** The month's quotas. Tokens that open requests have reserved count as used. */
 const quotasOf = ({ requests, requestsCap, tokens }: UsageMonth): readonly MonthQuota[] => [
   { name: 'requests', used: requests, cap: requestsCap },
   { name: 'tokens', used: tokens.charged + tokens.reserved, cap: tokens.cap },

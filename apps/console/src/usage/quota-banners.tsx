@@ -10,7 +10,7 @@ interface QuotaBannersProps {
   readonly children: ReactNode;
 }
 
-/** Tells that little is left of the organization's month. Nothing while there is enough. */
+/** Warns that little is left of the organization's month. Shows nothing while there is enough. */
 export function QuotaBanners({ month, nowMs, children }: QuotaBannersProps) {
   return bannersOf(month, nowMs).map(({ name, kind, text }) => (
     <Note key={name} kind={kind}>

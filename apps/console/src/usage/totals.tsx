@@ -1,7 +1,7 @@
 import type { UsageView } from '@tidegate/control';
 import { compact, duration, share, spread, whole } from '../ui/numbers.ts';
 
-/** The contract's totals, and what streams take to begin. */
+/** The contract's totals, and how long streams take to begin. */
 export function Totals({ totals }: Pick<UsageView, 'totals'>) {
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-[0.875rem] border border-border bg-border lg:grid-cols-[1fr_1fr_1.7fr_1.2fr_1.2fr]">

@@ -16,7 +16,7 @@ interface UsageChartProps {
   readonly days: readonly UsageDayView[];
   /** In place of days, if there are any. */
   readonly hours?: readonly UsageHourView[];
-  /** Called when a bar is clicked. Only a short cut, because keys cannot reach a bar. */
+  /** Called when a bar is clicked. Only a shortcut, because keys cannot reach a bar. */
   readonly onStep?: (at: string) => void;
 }
 

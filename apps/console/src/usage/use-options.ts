@@ -4,8 +4,8 @@ import type { UsageChoice, UsagePeriod } from './filter.ts';
 import type { Options } from './options.ts';
 
 /**
- * The options that came with the page: what is chosen. And all of the period once a user turns to
- * them, because there may be a thousand.
+ * The options that came with the page, which are the chosen ones; and all options of the period
+ * once a user turns to them, because there may be a thousand.
  */
 export function useOptions(
   org: string,

@@ -6,11 +6,11 @@ import { CommandError, type Context, OPERATOR, show } from '../context.ts';
 import { flagsOf, secretGiven } from './secret.ts';
 import { given } from './verb.ts';
 
-/** Its JSON. */
+/** What the command prints as JSON. */
 interface Bootstrapped {
   /** Names of plans that were created or got other values. */
   readonly plans: readonly string[];
-  /** Null: none was asked for, or there is one. */
+  /** Null: none was asked for, or there is one already. */
   readonly created: BootstrapView | null;
 }
 
@@ -28,7 +28,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** What an empty installation needs. It may run at every start: it repeats nothing. */
+/** Makes what an empty installation needs. It may run at every start: it repeats nothing. */
 export function addBootstrapCommand(program: Command, context: Context): void {
   const command = program
     .command('bootstrap')
@@ -58,7 +58,7 @@ async function bootstrap(
   for (const plan of changed) {
     const set = await control.setPlan(OPERATOR, plan as SetPlanInput);
     if (!set.ok) return set;
-    // No failure: in compose no limiter may be up yet. Each reads the plans when it starts.
+    // Not a failure: in Compose, there may be no limiter yet. Each reads the plans when it starts.
     if (set.notInForce !== undefined) io.err(`Warning: plan ${plan.name}: ${set.notInForce}\n`);
   }
   const names = changed.map(({ name }) => name);
@@ -68,7 +68,7 @@ async function bootstrap(
   return made.ok ? { ok: true, value: { plans: names, created: made.value } } : made;
 }
 
-/** Whether the plan has each of the values. */
+/** True if the plan has all of these values. */
 function isInForce(
   { name, ...values }: BootstrapSettings['plans'][number],
   plans: readonly PlanView[],
@@ -85,7 +85,7 @@ function isInForce(
   );
 }
 
-/** @param passwords whether they let in */
+/** @param passwords whether they let users in */
 function human({ plans, created }: Bootstrapped, passwords: boolean): string {
   const said = plans.map((name) => `The plan ${name} is set.`);
   if (created === null)

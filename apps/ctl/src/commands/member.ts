@@ -26,8 +26,8 @@ const passwordSet = (account: AccountView): string =>
   withPassword(`${account.email} has a new password, and is signed out everywhere.`, account);
 
 /**
- * Whether passwords let in.
- * @throws CommandError if one is to be set that does not
+ * Whether passwords let users in.
+ * @throws CommandError if they do not, and one is to be set
  */
 function passwordsLetIn({ config }: Context, isSet: boolean): boolean {
   const { OIDC_ONLY } = config();
@@ -38,7 +38,7 @@ function passwordsLetIn({ config }: Context, isSet: boolean): boolean {
   return !OIDC_ONLY;
 }
 
-/** The generated password of a new account, which nobody can use, is not shown. */
+/** Leaves out the generated password of a new account, which no one can use. */
 function withoutPassword(result: Result<AddedMember>): Result<AddedMember> {
   if (!result.ok) return result;
   const { password: _, ...member } = result.value;

@@ -27,7 +27,9 @@ async function withQueue<T>(
   }
 }
 
-/** Replays one dead letter, or all. If there are any, the installation's trail says so. */
+/**
+ * Replays one dead letter, or all. If there are any, this is recorded in the installation's trail.
+ */
 async function replay(context: Context, id: string | undefined): Promise<number> {
   const { recordOperatorAct } = await import('@tidegate/control');
   return withQueue(context, async (queue) => {

@@ -4,7 +4,7 @@ import { CommandError, OPERATOR } from '../context.ts';
 /**
  * Lists requests.
  * @param warn called if there are none and this version does not know the error code of the filter
- * @throws CommandError if there are none because of a filter that can match none
+ * @throws CommandError if there are none because the filter cannot match any
  */
 export async function listMatching(
   control: Control,
@@ -53,7 +53,7 @@ async function warnOfUnknown(outcome: string, warn: (text: string) => void): Pro
 const has = (listed: Result<readonly { readonly id: string }[]>, wanted: string): boolean =>
   !listed.ok || listed.value.some(({ id }) => id === wanted);
 
-/** What is deleted is in no list, but its requests still name it. */
+/** A deleted key or model is in no list, but its requests still name it. */
 async function isUsed(control: Control, filter: ListRequestsInput): Promise<boolean> {
   const found = await control.listRequests(OPERATOR, { ...filter, limit: 1 });
   return !found.ok || found.value.requests.length > 0;

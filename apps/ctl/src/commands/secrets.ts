@@ -15,7 +15,7 @@ const untold = ({ runnerTold }: Resealed): string | undefined =>
     ? undefined
     : 'Not every runner could be reached. One that was not told reads the keys when it is back.';
 
-/** Deleted models need no key any more. */
+/** Deleted models no longer need a key. */
 function unopened({ unreadableModels }: Resealed): string | undefined {
   const models = unreadableModels.filter(({ deleted }) => !deleted);
   if (models.length === 0) return undefined;

@@ -25,7 +25,7 @@ const ORG = 'the organization; may be left out when there is only one';
 /**
  * Adds `NOUN VERB` with its flags. Every verb also takes `--org` and `--json`.
  *
- * @param org what `--org` is, for the help. Null: it means nothing, and the help leaves it out
+ * @param org what `--org` is, for the help. Null: it has no meaning, and the help leaves it out
  */
 export function verb<O extends object>(
   noun: Command,
@@ -55,8 +55,8 @@ export function verb<O extends object>(
 }
 
 /**
- * Has an option take one value. Commander takes the last of several, and takes the next option for
- * the value if that is missing, as with an empty variable in a script.
+ * Makes an option take exactly one value. Commander takes the last of several, and takes the next
+ * option as the value if that is missing, as with an empty variable in a script.
  */
 function once(command: Command, option: Option, parse = (text: string): unknown => text): Option {
   return option.argParser((text: string, before: unknown) => {

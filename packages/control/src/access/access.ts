@@ -4,8 +4,8 @@ import { type Action, POLICY, type Role } from './policy.ts';
 import { lacksSecondFactor } from './second-factor.ts';
 
 /**
- * Who acts. An operator uses the installation's command line, as a user of that machine. A user is
- * signed in to the console.
+ * Whoever calls an operation. An operator uses the command line on the installation's machine, as a
+ * user there. A user is signed in to the console.
  */
 export type Actor =
   | { readonly kind: 'operator'; readonly systemUser?: string }
@@ -25,15 +25,15 @@ export interface OrgRef {
 
 /** An organization that the actor may act in. */
 export interface Access extends OrgRef {
-  /** Whether the actor may do this there, too. */
+  /** Whether the actor may also do this in the organization. */
   may(action: Action): boolean;
 }
 
 /**
  * Finds the organization that `ref` (an id or slug) names, if the actor may do `action` there.
- * Without a `ref`, it is the actor's only organization. To a user, an organization of others looks
- * as if it did not exist. One that requires a second factor lets a user without one do nothing but
- * leave.
+ * Without a `ref`, it is the actor's only organization. To a user, someone else's organization
+ * looks as if it did not exist. An organization that requires a second factor lets a user without
+ * one do nothing but leave.
  */
 export async function access(
   deps: Pick<ControlDeps, 'passwords'> & { readonly db: Tx },

@@ -2,7 +2,7 @@ import { newAuditId } from '@tidegate/contracts';
 import type { Tx } from '../deps.ts';
 import { type Actor, actorName } from './access.ts';
 
-/** All that is in trails: noun.verb. */
+/** Every action that a trail can have, as noun.verb. */
 export const AUDIT_ACTIONS = [
   ...(['org.create', 'org.setPlan', 'org.requireTwoFactor', 'org.delete'] as const),
   ...(['plan.create', 'plan.set', 'pool.set', 'queue.replay', 'secrets.reseal'] as const),
@@ -30,8 +30,8 @@ export interface AuditEntry {
 }
 
 /**
- * Writes events in the transaction of the change itself. So there is never a change without its
- * event, nor an event without its change. Null: nobody knows who did it.
+ * Writes events in the transaction of the change itself, so there is never a change without its
+ * event, nor an event without its change. An actor of null: it is not known who did it.
  */
 export async function audit(
   tx: Tx,
@@ -51,8 +51,8 @@ export async function audit(
 }
 
 /**
- * Writes the event of an act that is about several organizations, or about none. An operator's is
- * in the trail of the installation, too, where it outlives these organizations.
+ * Writes the event of an act that concerns several organizations, or none. An operator's event also
+ * goes to the trail of the installation, where it outlives these organizations.
  */
 export const auditInEach = (
   tx: Tx,

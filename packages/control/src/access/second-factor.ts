@@ -6,7 +6,7 @@ import type { ControlDeps, Tx } from '../deps.ts';
  */
 export const CREDENTIAL = 'credential';
 
-/** What tells whether a user lacks a second factor. */
+/** What to select of a user to find out whether they lack a second factor. */
 export const SECOND_FACTOR = {
   twoFactorEnabled: true,
   accounts: { where: { providerId: CREDENTIAL }, select: { id: true } },
@@ -18,8 +18,8 @@ interface Factors {
 }
 
 /**
- * Whether a password alone lets the user in. Others come from the identity provider, which asks for
- * what it wants.
+ * Whether a password alone lets the user in. Users without one come from the identity provider,
+ * which decides for itself what to ask for.
  */
 export const isPasswordEnough = (
   { passwords = true }: Pick<ControlDeps, 'passwords'>,

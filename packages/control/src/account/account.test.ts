@@ -17,7 +17,7 @@ beforeEach(() => {
 
 const membersOf = async (org: string) =>
   value(await fixture.control.listMembers(OPERATOR, { org })).map(({ email }) => email);
-/** The events of the trail that are about accounts and memberships that end, newest first. */
+/** The trail's events about accounts and about memberships that end, newest first. */
 const trailOf = async (org: string) =>
   value(await fixture.control.listAudit(OPERATOR, { org })).events.filter(({ action }) =>
     /^account|leave$/.test(action),
@@ -45,7 +45,7 @@ describe('leaving an organization', () => {
 
 const invite = async (actor: Actor, org: string, email: string) =>
   value(await fixture.control.createInvitation(actor, { org, email, role: 'viewer' })).id;
-/** What the trail says of withdrawn invitations. */
+/** What the trail says about withdrawn invitations. */
 const withdrawnIn = async (org: string) =>
   value(await fixture.control.listAudit(OPERATOR, { org, action: 'member.withdraw' })).events.map(
     ({ target, actor, details }) => [target, actor, details],
@@ -81,7 +81,7 @@ describe('deleting an account', () => {
     await db().session.create({
       data: { id: 's1', token: 't1', userId, expiresAt: new Date(clock.now() + 1) },
     });
-    // Of two pages: one is open, and of the other's end no limiter could be told.
+    // Keys of two pages: one page is open, and no limiter could be told of the other one's end.
     const pages = [await fixture.org('Open'), await fixture.org('Ended')] as const;
     for (const each of pages) {
       await fixture.user(each, 'owner');
@@ -142,7 +142,7 @@ describe('deleting an account', () => {
     const details = { email, role: 'viewer', invitedBy: 'ctl', accountDeleted: true };
     expect(await withdrawnIn(other)).toEqual([[of, 'unknown', details]]);
     expect(await db().invitation.count()).toBe(0);
-    // Members see that, and not whom it is about.
+    // Members see that it happened, but not to whom.
     const member = await fixture.user(other, 'member');
     const seen = JSON.stringify(value(await fixture.control.listAudit(member, { org: other })));
     expect([seen.includes('member.withdraw'), seen.includes(email)]).toEqual([true, false]);
@@ -179,7 +179,7 @@ describe('deleting an account', () => {
     const viewer = await fixture.user(org, 'viewer');
     const other = await fixture.control.deleteAccount(owner, { email: viewer.email });
     expect(refusal(other)).toMatchObject({ code: 'invalid_input', field: 'email' });
-    // Not that it is no e-mail: that is not what the user wants to know.
+    // It does not say that this is no e-mail: that is not what the user wants to know.
     const refused = refusal(await fixture.control.deleteAccount(owner, { email: 'x' }));
     expect(refused).toMatchObject({ field: 'email', message: `Type your e-mail to confirm: ${owner.email}` });
     expect(value(await fixture.control.deleteAccount(OPERATOR, { email: viewer.email })).left).toEqual([org]);

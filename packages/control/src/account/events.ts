@@ -20,7 +20,7 @@ export interface AccountEvent {
   readonly action: AccountAction;
   /** The account: its id, or its e-mail where nothing else is known. */
   readonly account: { readonly userId: string } | { readonly email: string };
-  /** The caller's address. The trail gets its network only. */
+  /** The caller's address. The trail gets only its network. */
   readonly address?: string | undefined;
   /** When it happened, in Unix milliseconds. Default: now. */
   readonly atMs?: number | undefined;
@@ -30,7 +30,7 @@ export interface AccountEvent {
 
 /**
  * Records an event of an account in the trail of each of its organizations. An e-mail without an
- * account leaves no trace. Resolves to how many trails it is in.
+ * account leaves no trace. Resolves to the number of trails that got it.
  */
 export async function recordAccountEvent(
   { db, now }: Pick<ControlDeps, 'db' | 'now'>,

@@ -20,11 +20,11 @@ export interface AttentionView {
   readonly requests: number;
   /** Those of them that did not end with a complete answer. */
   readonly errors: number;
-  /** As written. Never `live`, so that no page waits for the limiter. */
+  /** As metering has written it. Never `live`, so that no page waits for the limiter. */
   readonly month: UsageMonth;
 }
 
-/** Counts what may call for attention. Cheap, because every page of the console asks. */
+/** Counts what may call for attention. Cheap, because every page of the console asks for it. */
 export async function showAttention(
   deps: ControlDeps,
   actor: Actor,

@@ -19,8 +19,8 @@ export interface AuditView {
   /** ISO 8601. */
   readonly at: string;
   /**
-   * A user's e-mail; `ctl` with the system user; `unknown`, where an attempt to sign in failed, or
-   * someone who was invited has deleted the account.
+   * A user's e-mail; `ctl` with the system user; or `unknown`, if an attempt to sign in failed or
+   * someone who was only invited has deleted their account.
    */
   readonly actor: string;
   /** noun.verb */
@@ -45,7 +45,7 @@ const filters = {
   /** The id of an event. Only older events are listed. */
   before: reference('Before').optional(),
   limit: wholeBetween('Limit', 1, MAX_PAGE).default(DEFAULT_PAGE),
-  /** Only events of this actor, as the trail names it, in any case. */
+  /** Only events of this actor, as the trail names it. Case does not matter. */
   actor: reference('Actor').optional(),
   /** Only this action, or all actions of a noun. */
   action: z
@@ -76,9 +76,9 @@ export async function listAudit(
 }
 
 /**
- * Lists, in the same way, what operators did to what belongs to no organization or to several:
- * plans, pools, accounts, secrets, the queue, and organizations that they deleted. For operators
- * only.
+ * Lists, in the same way, what operators did to things that belong to no organization or to
+ * several: plans, pools, accounts, secrets, the queue, and organizations that they deleted. For
+ * operators only.
  */
 export async function listInstallationAudit(
   deps: ControlDeps,
@@ -115,7 +115,7 @@ async function readPage(
   return ok({ events, next: rows.length > limit ? (events.at(-1)?.id ?? null) : null });
 }
 
-/** Prisma compares without case by ILIKE, to which `%`, `_` and `\` mean something. */
+/** To ignore case, Prisma compares with ILIKE, which gives `%`, `_` and `\` a meaning. */
 const literally = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
 
 function matching({ actor, action, from, to }: Omit<Filters, 'before' | 'limit'>) {

@@ -3,8 +3,8 @@ import { type AuditEntry, auditInEach } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /**
- * Records what an operator is about to do where Postgres does not see it, in the trail of the
- * installation. Call it before the act: then there is no act without its event.
+ * Records in the trail of the installation what an operator is about to do outside of Postgres.
+ * Call it before the act, so that there is no act without its event.
  */
 export const recordOperatorAct = (
   { db, now }: Pick<ControlDeps, 'db' | 'now'>,

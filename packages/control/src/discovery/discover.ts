@@ -27,13 +27,13 @@ export interface FoundServer {
    * The product's name, such as Ollama. "A server" if it asks for a key before it says anything.
    */
   readonly server: string;
-  /** As it says itself. Absent: it does not tell. */
+  /** As the server reports it. Absent: it does not. */
   readonly version?: string;
   /** The base URL of its API, to be published. */
   readonly url: string;
   /** True: the server asks for a key. Its models must be published by hand. */
   readonly needsKey: boolean;
-  /** Its models for chats. Empty if it has none, or asks for a key. */
+  /** Its chat models. Empty if it has none, or asks for a key. */
   readonly models: readonly FoundModel[];
 }
 

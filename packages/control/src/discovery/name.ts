@@ -2,8 +2,8 @@ const MAX_LENGTH = 128;
 
 /**
  * Makes a valid published name from a model's name on its server. Takes the file name of a path,
- * drops `.gguf` and Ollama's `:latest`, and replaces other characters by hyphens. Empty: nothing is
- * left.
+ * drops `.gguf` and Ollama's `:latest`, and replaces other characters with hyphens. Empty: nothing
+ * is left.
  */
 export function publishedNameOf(upstreamModel: string): string {
   const isFile = /^[./~]|\\|\.gguf$/i.test(upstreamModel);

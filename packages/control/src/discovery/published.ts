@@ -4,7 +4,7 @@ import type { FoundModel, FoundServer } from './discover.ts';
 /** Identifies a model by its server's URL and its name there. */
 const upstreamOf = (url: string, upstreamModel: string) => `${url} ${upstreamModel}`;
 
-/** The published models that servers at URLs answer. */
+/** The published models that are at URLs. */
 export interface PublishedModels {
   /** The name that a model is published under. Undefined: it is not published. */
   nameOf(server: FoundServer, model: FoundModel): string | undefined;

@@ -10,8 +10,8 @@ const FORGET_DEADLINE_MS = 30_000;
 type Client = ReturnType<Rpc['createLimiterClient']>;
 
 /**
- * A client of the limiters at these addresses (`host:port`). A call goes to one that did not fail
- * before. If it cannot be reached, the call tries the others. Connects with the first call.
+ * A client of the limiters at these addresses (`host:port`). A call goes to one that has not failed
+ * recently. If that one cannot be reached, the call tries the others. Connects with the first call.
  */
 export function limiterOverGrpc(
   addresses: readonly string[],

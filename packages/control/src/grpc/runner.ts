@@ -12,7 +12,7 @@ type Client = ReturnType<Rpc['createRunnerClient']>;
 /**
  * A client of the runners that lead their pools. Connects with the first call.
  *
- * @param addresses where each pool's runners are; a text is the address of the pool `local`
+ * @param addresses where each pool's runners are; a string is the address of the pool `local`
  */
 export function runnerOverGrpc(
   addresses: string | readonly PoolAddress[],

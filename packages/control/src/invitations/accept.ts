@@ -96,7 +96,7 @@ export async function acceptInvitation(
         data: [{ orgId, userId, role, createdAt: new Date(deps.now()) }],
         skipDuplicates: true,
       });
-      // The invitation is spent all the same: nobody who is removed comes back by it.
+      // The invitation is spent all the same, so that a removed member cannot come back with it.
       if (count === 0) return refuse('conflict', `${email} is already a member.`);
       const who: Actor = { kind: 'user', userId, email };
       await audit(tx, who, deps.now(), [
@@ -129,8 +129,8 @@ interface Taken {
 
 /**
  * Takes the invitation, if its inviter may still invite. Of two concurrent callers, only one gets
- * it. Members are locked first, as where members change: so nobody joins by an invitation of
- * someone who is being removed.
+ * it. Members are locked first, as by every change of members, so that no one joins with an
+ * invitation from someone who is being removed.
  */
 async function takeInvitation(tx: Tx, nowMs: number, token: string): Promise<Taken | undefined> {
   const tokenHash = hashOfToken(token);
@@ -146,14 +146,14 @@ async function takeInvitation(tx: Tx, nowMs: number, token: string): Promise<Tak
 
 interface NewAccount {
   readonly name: string;
-  /** Null: the account needs none. */
+  /** Null: the account gets no password. */
   readonly secret: Secret | null;
 }
 
 const NO_NAME: Fault = { field: 'name', message: 'Name must be given.' };
 const NO_PASSWORD: Fault = { field: 'password', message: 'Password must be given.' };
 
-/** What creates the account. A password is hashed last, because that costs CPU time. */
+/** What the new account is made from. Its password is hashed last, because that costs CPU time. */
 async function newAccountOf(
   deps: ControlDeps,
   { email, org, hasAccount }: OpenInvitation,
@@ -168,7 +168,7 @@ async function newAccountOf(
   return weak ? refuseInput(weak) : ok({ name, secret: await secretOf(deps, password) });
 }
 
-/** Adds to what is wrong with the input that its password is weak, so that all is told at once. */
+/** Adds a weak password to the faults of the input, so that all of them are reported at once. */
 async function withWeakness(
   deps: ControlDeps,
   refusal: ControlRefusal,
@@ -197,7 +197,7 @@ async function accountFor(
     if (actor.email === email) return ok(actor.userId);
     return refuse('forbidden', `This invitation is for ${email}: sign in as that account to accept it.`);
   }
-  // Somebody else may have created the account meanwhile.
+  // Someone else may have created the account meanwhile.
   const user = newAccount && (await createUser(tx, nowMs, email, newAccount.name));
   if (!newAccount || !user) return refuseKnown(email);
   if (newAccount.secret !== null) await createCredential(tx, user.createdAt, user.id, newAccount.secret.hash);

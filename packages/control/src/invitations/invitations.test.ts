@@ -16,7 +16,7 @@ beforeEach(() => {
   fixture = createFixture(db(), clock.now);
 });
 
-/** As a release did that kept the invitations of those whom it added. */
+/** Adds a member as an earlier release did, which kept the invitation. */
 const joinBesides = async (slug: string, { userId }: Member) => {
   const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug } });
   await db().member.create({ data: { orgId, userId, role: 'viewer' } });
@@ -138,7 +138,8 @@ describe('an invitation', () => {
     expect(refusal(await fixture.control.acceptInvitation(null, { token, ...account })).message).toContain(
       'sign in',
     );
-    // The password is not looked at, so none is hashed: whoever has the link could ask for many.
+    // The password is not looked at, so none is hashed: whoever has the link could have many
+    // hashed.
     const weak = await fixture.control.acceptInvitation(null, { token, name: 'Ada', password: 'password1' });
     expect(refusal(weak).code).toBe('forbidden');
     const accepted = value(await fixture.control.acceptInvitation(there, { token }));

@@ -15,7 +15,7 @@ import { hashOfToken, newInvitationToken } from './token.ts';
 import { withdrawInvitations } from './withdraw.ts';
 
 const VALID_MS = 7 * DAY_MS;
-/** The most open invitations of an organization. */
+/** The most open invitations that an organization may have. */
 const MAX_OPEN = 100;
 
 export interface InvitationView {
@@ -43,7 +43,7 @@ const view = ({ id, email, role, invitedBy, expiresAt }: Invitation): Invitation
 export type CreateInvitationInput = z.input<typeof memberInput>;
 
 /**
- * Invites an e-mail by a link that works once, within 7 days. Inviting the same e-mail again
+ * Invites an e-mail with a link that works once, within 7 days. Inviting the same e-mail again
  * replaces the invitation, and the first link stops working.
  */
 export async function createInvitation(

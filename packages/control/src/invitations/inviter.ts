@@ -1,11 +1,12 @@
 import type { ControlDeps, Tx } from '../deps.ts';
 
-/** The name of an operator as the one who invited. No user has it: users are named by e-mail. */
+/** The inviter's name if an operator invited. No user has this name: users are named by e-mail. */
 export const OPERATOR_NAME = 'ctl';
 
 /**
- * Those whose invitations into an organization are good now: operators, and its owners of today. An
- * e-mail never changes hands here, so it tells who invited.
+ * Those whose invitations to an organization are valid now: operators, and its current owners. An
+ * account's e-mail never changes, and deleting the account withdraws its invitations, so the e-mail
+ * tells who invited.
  */
 export async function whoMayInvite(
   db: ControlDeps['db'] | Tx,

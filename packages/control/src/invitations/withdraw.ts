@@ -3,9 +3,9 @@ import type { Role } from '../access/policy.ts';
 import type { Tx } from '../deps.ts';
 
 interface Which {
-  /** The organizations to look in. Their members are locked. */
+  /** The organizations to look in. Their members must be locked. */
   readonly orgIds: readonly string[];
-  /** Invitations of this e-mail. */
+  /** Invitations for this e-mail. */
   readonly of?: string | undefined;
   /** Invitations by this inviter. */
   readonly by?: string | undefined;
@@ -21,9 +21,9 @@ interface Withdrawn {
 }
 
 /**
- * Deletes invitations of someone, by someone, or both, because of what else happens in the
- * transaction. Returns an audit entry for each that could still be accepted. Members are locked, so
- * that none of them is being accepted.
+ * Deletes invitations for someone, by someone, or both, because of what else happens in the
+ * transaction. Resolves to an audit entry for each one that could still be accepted. Members are
+ * locked, so no invitation is being accepted meanwhile.
  */
 export async function withdrawInvitations(
   tx: Tx,

@@ -64,7 +64,7 @@ export async function createKey(
   });
 }
 
-/** What makes a key one of a page. */
+/** What makes a key a page key. */
 export interface PageOf {
   readonly userId: string;
   readonly expiresAt: Date;
@@ -116,11 +116,11 @@ export async function insertKey(
 
 /**
  * Checks whether there is room for another key. It locks the organization's row, so that concurrent
- * creations cannot exceed the plan's limit together. Keys of pages that have ended take no room.
+ * creations cannot exceed the plan's limit together. Page keys that have expired take no room.
  */
 async function checkRoom(tx: Tx, orgId: string, nowMs: number): Promise<Result<null>> {
   await tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;
-  // A statement of its own: one that waits for the lock would still see the plan from before.
+  // A separate statement: one that had waited for the lock would still see the plan from before.
   const [plan] = await tx.$queryRaw<{ name: string; keys: number }[]>`
     SELECT plan.name, plan.keys FROM org JOIN plan ON plan.id = org.plan_id WHERE org.id = ${orgId}`;
   if (!plan) return refuse('not_found', 'The organization no longer exists.', 'org');

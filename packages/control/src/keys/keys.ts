@@ -73,8 +73,8 @@ export async function deleteKey(deps: ControlDeps, actor: Actor, input: KeyInput
 }
 
 /**
- * Deletes the row of a revoked key. Without it, nobody could revoke the key again. So the limiter
- * must know of the revocation first.
+ * Deletes the row of a revoked key. Without the row, the key could not be revoked again. So the
+ * limiter must know of the revocation first.
  *
  * @param lock locks the organization, and may refuse
  */
@@ -131,7 +131,9 @@ async function orgOfKey(
     : org;
 }
 
-/** Null: the limiter knows that the key is revoked. Otherwise: why not, and what follows. */
+/**
+ * Null: the limiter knows that the key is revoked. Otherwise: why it does not, and what follows.
+ */
 async function tellLimiter(
   { limiter }: ControlDeps,
   actor: Actor,

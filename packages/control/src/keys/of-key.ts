@@ -2,7 +2,7 @@ import { isPageKey, PAGE_KEYS } from '@tidegate/contracts';
 import { NOTHING, type Sql, sql } from '../sql.ts';
 import { DELETED_KEY, PAGE_KEY } from './view.ts';
 
-/** A condition on the column of a key's id. Null: all keys. `PAGE_KEYS`: all keys of pages. */
+/** A condition on a column that holds key ids. Null: all keys. `PAGE_KEYS`: all page keys. */
 export function ofKey(keyId: string | null, column: Sql = sql`key_id`): Sql {
   if (keyId === null) return NOTHING;
   return keyId === PAGE_KEYS
@@ -10,10 +10,10 @@ export function ofKey(keyId: string | null, column: Sql = sql`key_id`): Sql {
     : sql`AND ${column} = ${keyId}`;
 }
 
-/** A column of a key's id, with one id for all keys of pages. */
+/** A column that holds key ids, with one id in place of those of all page keys. */
 export const oneOfPages = (column: Sql): Sql =>
   sql`CASE WHEN starts_with(${column}, ${`${PAGE_KEYS}_`}) THEN ${PAGE_KEYS} ELSE ${column} END`;
 
-/** What to call a key. @param name null: it is deleted */
+/** What to call a key. @param name null: the key is deleted */
 export const keyNameOf = (keyId: string, name: string | null | undefined): string =>
   name ?? (keyId === PAGE_KEYS || isPageKey(keyId) ? PAGE_KEY : DELETED_KEY);

@@ -27,13 +27,13 @@ beforeEach(() => {
 const listed = async (org: string) => value(await fixture.control.listKeys(OPERATOR, { org }));
 const pageKey = async (owner: Owner, org: string) => value(await fixture.pageKey(owner, org)).id;
 
-/** Two owners of an organization, the first of whom goes. */
+/** Two owners of an organization. The first one is to go. */
 async function owners(name: string) {
   const org = await fixture.org(name);
   return { org, going: await fixture.user(org, 'owner'), staying: await fixture.user(org, 'owner') };
 }
 
-/** Gives a user all that can be reset. */
+/** Gives a user everything that can be reset. */
 async function equip({ userId }: Owner): Promise<void> {
   const id = userId;
   await db().account.create({ data: { id, accountId: id, providerId: 'credential', userId } });
@@ -158,7 +158,7 @@ describe('a page key that is being made', () => {
     const session = await fixture.session(going);
     const { making, ending } = await db().$transaction(async (tx) => {
       await tx.$executeRaw`LOCK TABLE audit_event IN SHARE MODE`;
-      // The session was there, and the key is written. Only its event is not.
+      // The session still existed, and the key is written. Only its event is not.
       const made = fixture.control.createPageKey(going, { org, session });
       await eventually(async () => (await waiting(db())) === 1);
       await db().session.delete({ where: { id: session } });

@@ -84,7 +84,7 @@ describe('a key that a page makes', () => {
   it('takes the place of one that another tab makes in the same moment', async () => {
     const org = await fixture.org('Tabs');
     const owner = await fixture.user(org, 'owner');
-    // Both have ended the keys before, and wait to make their own.
+    // Both have ended earlier keys, and wait to make their own.
     const both = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const making = [fixture.pageKey(owner, org), fixture.pageKey(owner, org)];

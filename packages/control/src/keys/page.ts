@@ -11,11 +11,11 @@ import { type PagesOf, type RevokedPageKey, revokePageKeys } from './revoke-page
 import { PAGE_KEY } from './view.ts';
 
 /*
- * Keys that a page makes for itself, so that an owner can try models without a key at hand. One is
- * a key like any other in the list, the limits and the audit trail; usage shows all of them as one.
- * It ends with its page, with a session of who made it, and once they may make none any more
- * (revoke-pages.ts). If nobody says so, the limiter refuses it after an hour, and metering deletes
- * it.
+ * Keys that a page makes for itself, so that an owner can try models without a key at hand. In the
+ * list, the limits and the audit trail, such a key is like any other; usage shows all of them as
+ * one. It ends with its page, when any session of its owner ends, and once its owner may no longer
+ * make one (revoke-pages.ts). If none of this is reported, the limiter refuses it after an hour,
+ * and metering deletes it.
  */
 
 const LIFE_MS = HOUR_MS;
@@ -35,8 +35,8 @@ export interface CreatedPageKey {
 }
 
 /**
- * Makes a key for the page that the user has open. A user has one in an organization: the one
- * before ends, as if its page had been left. It lasts no longer than the session would without
+ * Makes a key for the page that the user has open. A user has only one in an organization: the one
+ * before ends, as if its page had been left. The key lasts no longer than the session would without
  * further use.
  */
 export async function createPageKey(
@@ -54,7 +54,8 @@ export async function createPageKey(
   const ended = await end(deps, actor, { userIds: [userId], orgIds: [orgId] });
   if (!ended.ok) return ended;
   const made = await deps.db.$transaction(async (tx): Promise<Result<Made>> => {
-    // Whoever has lost the right meanwhile has had all page keys ended. This one would be left.
+    // Someone who has lost the right meanwhile has had all their page keys ended. This one would
+    // remain.
     await lockAccount(tx, userId);
     const still = await lockedAccess(deps, tx, actor, orgId, 'key.create');
     if (!still.ok) return still;
@@ -80,7 +81,7 @@ interface Made {
   readonly others: readonly RevokedPageKey[];
 }
 
-/** When a session ends if nobody uses it, in Unix milliseconds. 0: it has ended. */
+/** When a session ends if it is not used again, in Unix milliseconds. 0: it has ended. */
 async function endOfSession(
   { sessionIdleMs = Number.POSITIVE_INFINITY }: ControlDeps,
   tx: Tx,
@@ -96,7 +97,7 @@ async function endOfSession(
 const endInput = z.object({ org: orgField, id: reference('Key id') });
 export type EndPageKeyInput = z.input<typeof endInput>;
 
-/** Revokes and deletes the key of the user's page. It is no fault if there is none any more. */
+/** Revokes and deletes the key of the user's page. It is no fault if the key no longer exists. */
 export async function endPageKey(
   deps: ControlDeps,
   actor: Actor,
@@ -104,7 +105,7 @@ export async function endPageKey(
 ): Promise<Result<null>> {
   const parsed = parseInput(endInput, input);
   if (!parsed.ok) return parsed;
-  // One's own key, so no role is asked for that may have been taken away since.
+  // It is the user's own key, so this asks for no role that may have been taken away since.
   const org = await access(deps, actor, parsed.value.org, 'org.read');
   if (!org.ok) return org;
   if (actor.kind !== 'user') return ok(null);

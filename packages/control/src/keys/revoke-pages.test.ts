@@ -19,7 +19,7 @@ const listed = async (org: string) => value(await fixture.control.listKeys(OPERA
 const pageKey = async (owner: Owner, org: string) => value(await fixture.pageKey(owner, org)).id;
 const remove = (org: string, { email }: Owner) => fixture.control.removeMember(OPERATOR, { org, email });
 
-/** Two owners of an organization, the first of whom goes. */
+/** Two owners of an organization. The first one is to go. */
 async function owners(name: string) {
   const org = await fixture.org(name);
   return { org, going: await fixture.user(org, 'owner'), staying: await fixture.user(org, 'owner') };
@@ -38,7 +38,7 @@ async function whileLocked<T>(
     async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const running = begin();
-      // Nobody waits for it before the end of the transaction.
+      // Nothing awaits it before the end of the transaction.
       running.catch(() => {});
       await eventually(async () => (await waiting(db())) === 1);
       await then(tx);

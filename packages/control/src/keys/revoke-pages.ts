@@ -5,18 +5,18 @@ import { holdOrg, lockAccount } from '../members/lock.ts';
 import { type Done, ok, type Result, refuse } from '../result.ts';
 import { removeRevoked } from './keys.ts';
 
-/** A page key that Postgres has as revoked, and that the limiter may not know of. */
+/** A page key that is revoked in Postgres. The limiter may not know of that yet. */
 export interface RevokedPageKey {
   readonly id: string;
   readonly orgId: string;
   readonly name: string;
   readonly prefix: string;
   readonly hash: Uint8Array;
-  /** Whose page it was of. */
+  /** The user whose page it belonged to. */
   readonly pageUser: { readonly email: string } | null;
 }
 
-/** Page keys of these users: all that they have, or those that are all of this. */
+/** Page keys of these users: all that they have, or only those that match every field given. */
 export interface PagesOf {
   readonly userIds: readonly string[];
   readonly orgIds?: readonly string[];
@@ -24,9 +24,9 @@ export interface PagesOf {
 }
 
 /**
- * Revokes page keys of users who may no longer have them, in the transaction that takes that from
- * them. They make none meanwhile if the members of their organizations are locked, or their
- * accounts. Once the transaction has ended, give the keys to `endRevokedPages`.
+ * Revokes page keys of users who may no longer have them, in the transaction that takes that right
+ * away. They can make none meanwhile if the members of their organizations are locked, or their
+ * accounts. Once the transaction has ended, pass the keys to `endRevokedPages`.
  */
 export async function revokePageKeys(
   tx: Tx,
@@ -60,7 +60,7 @@ export async function revokePageKeys(
  * Tells the limiter of revoked page keys, and deletes their rows. Once this has resolved without
  * `notInForce`, no gateway admits them.
  *
- * @param done what took the right to them away
+ * @param done the result of what took away the right to them
  */
 export async function endRevokedPages<T>(
   deps: ControlDeps,
@@ -80,8 +80,8 @@ export async function endRevokedPages<T>(
 }
 
 /**
- * Ends all page keys of a user of whom a session has ended, whichever session made them. Pages that
- * are still open make new ones. `notInForce`: no limiter could be told.
+ * Ends all page keys of a user after one of the user's sessions has ended, whichever session made
+ * them. Pages that are still open make new ones. `notInForce`: no limiter could be told.
  */
 export async function endPageKeys(deps: ControlDeps, actor: Actor): Promise<Result<null>> {
   if (actor.kind !== 'user') return refuse('forbidden', 'Operators have no page.');

@@ -4,11 +4,11 @@ import { ok, type Result } from '../result.ts';
 import { findKey, type KeyInput } from './keys.ts';
 import { type KeyView, keyView } from './view.ts';
 
-/** The audit event is written in the same transaction, by a clock that is read again. */
+/** The audit event is written in the same transaction, but the clock is read again for its time. */
 const SLACK_MS = 60_000;
 
 export interface KeyDetail extends KeyView {
-  /** As in the audit trail. Null: the trail is not kept for so long. */
+  /** As in the audit trail. Null: the trail does not go back that far. */
   readonly createdBy: string | null;
   /** ISO 8601; null: it is not revoked. */
   readonly revokedAt: string | null;

@@ -14,7 +14,7 @@ export interface MayCall {
 
 /** What usage and requests call a key that is deleted. */
 export const DELETED_KEY = 'A deleted key';
-/** What keys that a page made for itself are called, deleted or not. */
+/** What page keys are called, deleted or not. */
 export const PAGE_KEY = 'Try it';
 
 export interface KeyView {
@@ -30,7 +30,7 @@ export interface KeyView {
   readonly lastUsedAt: string | null;
   /** Last day (UTC) on which it works, YYYY-MM-DD; null: never expires. */
   readonly expiresOn: string | null;
-  /** Of a key that a page made for itself: until when it works at the most. ISO 8601. */
+  /** Of a page key: when it ends at the latest, ISO 8601. Null for other keys. */
   readonly expiresAt: string | null;
   readonly createdAt: string;
 }
@@ -50,7 +50,7 @@ export interface KeyRecord {
   readonly models: readonly { readonly model: { readonly name: string; readonly deletedAt: Date | null } }[];
 }
 
-/** What to read with a key's row for its view. */
+/** What `keyView` needs to be read with a key's row. */
 export const keyInclude = {
   models: { select: { model: { select: { name: true, deletedAt: true } } } },
 } as const;

@@ -15,8 +15,8 @@ import { emailField } from './user.ts';
 export type SetMemberRoleInput = z.input<typeof memberInput>;
 
 /**
- * Changes a member's role. The last owner stays owner. A demotion withdraws an owner's invitations
- * and ends their page key. `notInForce`: the limiter could not be told of the key.
+ * Changes a member's role. The last owner stays an owner. A demotion withdraws an owner's
+ * invitations and ends their page key. `notInForce`: the limiter could not be told of the key.
  */
 export async function setMemberRole(
   deps: ControlDeps,
@@ -41,7 +41,7 @@ const removeInput = z.object({ org: orgField, email: emailField });
 export type RemoveMemberInput = z.input<typeof removeInput>;
 
 /**
- * Removes someone from an organization, withdraws invitations by them and of them, and ends their
+ * Removes someone from an organization, withdraws invitations by them and for them, and ends their
  * page key. The account stays. The last owner cannot be removed. `notInForce`: as above.
  */
 export async function removeMember(

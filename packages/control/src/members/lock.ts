@@ -4,15 +4,16 @@ import type { ControlDeps, Tx } from '../deps.ts';
 import type { Result } from '../result.ts';
 
 /**
- * Makes changes of an organization's members wait for each other. Otherwise two owners could remove
+ * Makes changes to an organization's members wait for each other. Otherwise two owners could remove
  * each other.
  */
 export const lockMembers = (tx: Tx, orgId: string): Promise<unknown> =>
   tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;
 
 /**
- * Locks an organization's members, then asks whether the actor may do this there. While a change
- * waits for the lock, its actor may be removed or get another role, so asking before is not enough.
+ * Locks an organization's members, then checks whether the actor may do this there. While a change
+ * waits for the lock, its actor may be removed or get another role, so checking beforehand is not
+ * enough.
  */
 export async function lockedAccess(
   deps: ControlDeps,
@@ -26,21 +27,21 @@ export async function lockedAccess(
 }
 
 /**
- * Takes the lock of the organization that an audit event needs, before that of a key or a model.
- * Whoever changes the organization holds the first and may then want the second.
+ * Takes the lock on the organization that an audit event needs, before the lock on a key or a
+ * model. Whoever changes the organization holds the first and may then want the second.
  */
 export const holdOrg = (tx: Tx, orgId: string): Promise<unknown> =>
   tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR KEY SHARE`;
 
 /**
- * Makes changes of how a person is signed in wait for each other, and for a page key that is being
- * made. Take it before the locks of organizations. It allows foreign keys to the row, so someone
+ * Makes changes to how a person is signed in wait for each other, and for a page key that is being
+ * made. Take this lock before those on organizations. It allows foreign keys to the row, so someone
  * who has locked an organization's members can still add this user.
  */
 export const lockAccount = (tx: Tx, userId: string): Promise<unknown> =>
   tx.$queryRaw`SELECT id FROM "user" WHERE id = ${userId} FOR NO KEY UPDATE`;
 
-/** Does so by e-mail. Resolves to the account's id, if there is one. */
+/** The same by e-mail. Resolves to the account's id, if there is an account. */
 export async function lockAccountOf(tx: Tx, email: string): Promise<string | undefined> {
   const [user] = await tx.$queryRaw<{ id: string }[]>`
     SELECT id FROM "user" WHERE email = ${email} FOR NO KEY UPDATE`;

@@ -28,7 +28,7 @@ export interface ListedMember extends MemberView {
 
 export interface AddedMember extends MemberView {
   /**
-   * Whether the e-mail already had an account. Then whoever knows its password has the role, too.
+   * Whether the e-mail already had an account. If so, whoever knows its password now has the role.
    */
   readonly existed: boolean;
   /** When the account was created, ISO 8601. */
@@ -42,8 +42,8 @@ export type AddMemberInput = z.input<typeof addInput>;
 
 /**
  * Gives someone a role in an organization. A new e-mail gets an account, with a generated password
- * if none is given. An existing account keeps its password. An open invitation of the e-mail ends,
- * so that nobody who is removed later comes back by it.
+ * if none is given. An existing account keeps its password. An open invitation for the e-mail ends,
+ * so that a member who is removed later cannot come back with it.
  */
 export async function addMember(
   deps: ControlDeps,

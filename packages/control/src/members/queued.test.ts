@@ -95,7 +95,9 @@ interface Queued {
   readonly trail: () => Promise<readonly unknown[]>;
 }
 
-/** Holds the organization until a change of an owner waits for it. Does something to the owner. */
+/**
+ * Holds the organization until a change by an owner waits for it. Then does something to the owner.
+ */
 async function meanwhile(
   name: string,
   change: (typeof CHANGES)[number][1],
@@ -122,7 +124,7 @@ async function meanwhile(
       const result = change(control, owner, asked);
       await eventually(async () => (await waiting(db())) === 1);
       await happens({ tx, userId: owner.userId });
-      // Wrapped, so that the transaction does not wait for what waits for it.
+      // Wrapped in an object, so that the transaction does not wait for what is waiting for it.
       return { result, before, trail };
     },
     { timeout: 60_000 },

@@ -14,9 +14,9 @@ export type AccountInput = z.input<typeof accountInput>;
 
 /**
  * Removes an account's second factor, its passkeys included, for someone who has lost it, and ends
- * all of its sessions and page keys. From then on the password alone lets in. For operators only,
- * because an account may belong to several organizations. `notInForce`: no limiter could be told of
- * a page key.
+ * all of its sessions and page keys. From then on the password alone lets them in. For operators
+ * only, because an account may belong to several organizations. `notInForce`: no limiter could be
+ * told of a page key.
  */
 export const resetTwoFactor = (deps: ControlDeps, actor: Actor, input: AccountInput) =>
   reset(deps, actor, input, {
@@ -44,7 +44,7 @@ export const resetIdentity = (deps: ControlDeps, actor: Actor, input: AccountInp
 
 interface Reset {
   readonly action: AuditAction;
-  /** What the account lacks if there is nothing to remove. */
+  /** What to say of the account if there is nothing to remove. */
   readonly missing: string;
   readonly remove: (tx: Tx, userId: string) => Promise<{ readonly count: number }>;
 }

@@ -2,7 +2,7 @@ import type { Fault } from '../result.ts';
 
 /** What people append to a word: `sunshine2026!`. */
 const APPENDED = /\P{L}{1,5}$/u;
-/** Anything else in a name or a password that does not make it another word. */
+/** Characters in a name or a password that do not make it a different word. */
 const NOT_WORD = /[^\p{L}\p{N}]/gu;
 const PRODUCT = 'tidegate';
 const MESSAGE =
@@ -10,9 +10,9 @@ const MESSAGE =
 
 /**
  * The fault of a password that attackers try first: one of the 49,000 most common ones, or the
- * e-mail, one of its parts or the organization's name, also with a few digits or signs at the end.
+ * e-mail, one of its parts or the organization's name, even with a few digits or signs at the end.
  *
- * @param field of the fault
+ * @param field the field that the fault names
  */
 export async function weakPassword(
   password: string,

@@ -23,7 +23,8 @@ const OF_DRIVER = ['urls', 'command', 'replicas', 'healthPath', 'startTimeoutS']
 
 /**
  * Changes settings of a published model. Its id, its keys and its usage stay. Requests in flight
- * end as they began. A process that runs continues as it was started; its next start is as changed.
+ * end as they began. A running process continues as it was started, and takes the change with its
+ * next start.
  */
 export async function changeModel(
   deps: ControlDeps,
@@ -67,7 +68,7 @@ export async function changeModel(
     if (refused) return refused;
     const [after] = await tx.model.updateManyAndReturn({ where: { id, deletedAt: null }, data });
     if (!after) return refuse('not_found', `There is no published model "${name}".`, 'name');
-    // As in the event of its publishing.
+    // As in the event of its publication.
     const upstreamKey =
       changes.upstreamKey === undefined ? {} : { upstreamKey: changes.upstreamKey !== null };
     const details = { name, changed, ...originsIn(changes), ...upstreamKey };
@@ -114,7 +115,7 @@ function unfitFor(driver: string, mode: string, changes: Changes) {
   return null;
 }
 
-/** Locks the row, so that of two changes at once each keeps what the other changes. */
+/** Locks the row, so that two concurrent changes each keep what the other one changes. */
 async function changeOf(tx: Tx, { secretKey }: ControlDeps, id: string, changes: Changes) {
   const { contextTokens, sleepAfterS, upstreamModel, upstreamKey, service, pool } = changes;
   const [row] = await tx.$queryRaw<{ settings: Record<string, unknown> }[]>`
@@ -126,7 +127,7 @@ async function changeOf(tx: Tx, { secretKey }: ControlDeps, id: string, changes:
     else if (value !== undefined) settings[field] = value;
   }
   if (service) {
-    // Its port goes with it.
+    // The former Service's port goes with it.
     delete settings.port;
     Object.assign(settings, service);
   }

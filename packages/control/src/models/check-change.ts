@@ -14,7 +14,8 @@ const SEEN = ['urls', 'contextTokens', 'upstreamModel', 'upstreamKey', 'healthPa
 /**
  * Asks the servers of a published model whether calls could work if it were changed like this.
  * Null: the model is not at URLs, or the change makes no difference to its servers. A kept upstream
- * key is sent wherever the changed model would send it: a check tells no more than the change does.
+ * key is sent wherever the changed model would send it: a check reveals no more than the change
+ * does.
  */
 export async function checkChange(
   deps: ControlDeps,

@@ -10,7 +10,7 @@ import { originOf } from './origin.ts';
 import { poolFor } from './placement.ts';
 import { describeCheck } from './told.ts';
 
-/** What is known of the model so far. Without a name, any model will do. */
+/** What is known about the model so far. Without a name, any model will do. */
 const checkInput = publishInput
   .pick({ org: true, upstreamModel: true, upstreamKey: true, healthPath: true, pool: true })
   .extend({
@@ -23,15 +23,15 @@ export type CheckModelInput = z.input<typeof checkInput>;
 export interface ServedModelView {
   /** Its name at the server. */
   readonly upstreamModel: string;
-  /** A name to publish it under. Empty: nothing of its name may be used. */
+  /** A name to publish it under. Empty: no part of its own name may be used. */
   readonly name: string;
   readonly kind: 'text' | 'vision';
-  /** Null: the server does not tell. */
+  /** Null: the server does not say. */
   readonly contextTokens: number | null;
 }
 
 export interface ModelCheck {
-  /** Whether nothing speaks against publishing, or against the change. */
+  /** Whether no problem was found with publishing, or with the change. */
   readonly ok: boolean;
   /** One sentence or more for each server, for users. */
   readonly told: readonly { readonly url: string; readonly problem: boolean; readonly text: string }[];
@@ -40,7 +40,10 @@ export interface ModelCheck {
 }
 
 const WINDOW_MS = 60_000;
-/** The most checks of an organization in a minute. Publishing reveals just as much, but slower. */
+/**
+ * The most checks that an organization may make in a minute. Publishing reveals just as much, but
+ * more slowly.
+ */
 const MOST_A_MINUTE = 20;
 
 /**
@@ -73,16 +76,18 @@ export async function checkModel(
 /** What to ask of which servers. */
 interface Question {
   readonly orgId: string;
-  /** Whose runner asks. */
+  /** The pool whose runner asks. */
   readonly pool: string;
   readonly urls: readonly string[];
   readonly asked: Omit<ServerToInspect, 'baseUrl'>;
   readonly contextTokens: number | undefined;
-  /** The name of the published model that they are for. Absent: it is not published yet. */
+  /**
+   * The name of the published model that the question is about. Absent: it is not published yet.
+   */
   readonly model?: string;
 }
 
-/** Asks the servers, if the organization has not had too many asked. */
+/** Asks the servers, unless the organization has made too many checks lately. */
 export async function askServers(
   deps: ControlDeps,
   actor: Actor,
@@ -104,7 +109,7 @@ export async function askServers(
   }
 }
 
-/** Counts in the audit trail, which also shows who asked which servers. */
+/** Counts checks in the audit trail, which also shows who had which servers asked. */
 async function countCheck(
   deps: ControlDeps,
   actor: Actor,

@@ -74,7 +74,7 @@ export const publishInput = z.object({
   pool: settings.pool.optional(),
   cost: settings.cost.optional(),
   pinned: settings.pinned.optional(),
-  /** Publishes a workload although its check found something that may pass. */
+  /** Publishes a workload although its check found a problem that may pass. */
   anyway: z.boolean({ error: 'Anyway must be true or false.' }).optional(),
 });
 export type PublishModelInput = z.input<typeof publishInput>;
@@ -83,7 +83,7 @@ export type PublishSettings = z.output<typeof publishInput>;
 export const modelInput = z.object({ org: orgField, name: reference('Name') });
 export type ModelInput = z.input<typeof modelInput>;
 
-/** What is absent stays as it is. Null takes a setting away. */
+/** What is absent stays as it is. Null removes a setting. */
 export const changeInput = modelInput.extend({
   contextTokens: settings.contextTokens.optional(),
   urls: settings.urls.optional(),
@@ -113,8 +113,8 @@ export const listInput = z.object({
 export type ListModelsInput = z.input<typeof listInput>;
 
 /**
- * The input must have one of URLs, a command and a Kubernetes workload. A model at URLs cannot
- * be woken.
+ * The input must have exactly one of URLs, a command and a Kubernetes workload. A model at URLs
+ * cannot be woken.
  */
 export function driverOf(input: PublishSettings): Result<StoredDriver> {
   const { urls, command, kubernetes, mode } = input;
@@ -160,7 +160,7 @@ export const NO_START_TIMEOUT = 'A model at URLs has no start timeout: someone e
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Without what is undefined. */
+/** Leaves out what is undefined. */
 const given = <T extends object>(fields: T): Given<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>;
 

@@ -19,8 +19,8 @@ import {
 } from './view.ts';
 
 /**
- * Lists the organization's published models by name. With requests in flight, unless `activity` is
- * false.
+ * Lists the organization's published models by name. Includes requests in flight, unless `activity`
+ * is false.
  */
 export async function listModels(
   deps: ControlDeps,
@@ -42,8 +42,8 @@ export async function listModels(
 }
 
 /**
- * Has the runner start the model. Resolves when the start has begun. The audit event says that it
- * was asked for: the runner may do it without being able to answer.
+ * Has the runner start the model. Resolves when the start has begun. The audit event says that the
+ * start was asked for: the runner may begin it without being able to answer.
  */
 export const startModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelNow>> =>
   move(deps, actor, input, 'model.start', ({ id, pool }) => deps.runner.start(id, pool));

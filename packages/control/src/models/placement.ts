@@ -2,7 +2,9 @@ import type { Actor } from '../access/access.ts';
 import { type ControlDeps, type Tx, usualPool } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
-/** Where a model is to run. Machines are the operator's, so only an operator chooses. */
+/**
+ * The pool that a model is to run in. Machines are the operator's, so only an operator may choose.
+ */
 export function poolFor(
   { runner: { pools } }: ControlDeps,
   actor: Actor,
@@ -17,8 +19,8 @@ export function poolFor(
 }
 
 /**
- * Why a model may not move to another pool now. It moves while it is stopped, so that no request is
- * cut off, or while no runner of its pool leads, which could stop it. Null: it may.
+ * Why a model may not move to another pool now. Null: it may. It moves only while it is stopped, so
+ * that no request is cut off, or while its pool has no leader to stop it.
  */
 export async function refuseMove(
   tx: Tx,
@@ -34,7 +36,7 @@ export async function refuseMove(
   return refuse('conflict', message, 'pool');
 }
 
-/** What a model takes of its pool, as asked for. */
+/** The share of its pool that is asked for. */
 interface Share {
   readonly cost?: number | undefined;
   readonly pinned?: boolean | undefined;
@@ -53,7 +55,7 @@ export function refuseShare(actor: Actor, driver: string, { cost, pinned }: Shar
   return refuse('invalid_input', message, field);
 }
 
-/** What the always-on models of a pool take for good. Stopped ones take nothing. */
+/** How much of a pool its always-on models take for good. Stopped ones take nothing. */
 export async function permanentCost(db: Tx, pool: string, exceptId: string | null): Promise<number> {
   const { _sum } = await db.model.aggregate({
     where: {

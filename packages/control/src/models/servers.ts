@@ -2,7 +2,10 @@ import type { Actor } from '../access/access.ts';
 import type { Tx } from '../deps.ts';
 import { refuse } from '../result.ts';
 
-/** The most model servers of an organization. The runner probes each of them again and again. */
+/**
+ * The most model servers that an organization may have. The runner probes each of them again and
+ * again.
+ */
 export const MOST_SERVERS = 256;
 
 interface Published {
@@ -13,8 +16,8 @@ interface Published {
 
 /**
  * Why owners may not publish a model with these settings: the organization would have too many
- * servers. Null: they may. A model may always get fewer servers. The organization is locked, so
- * concurrent changes cannot exceed the limit together.
+ * servers. Null: they may. A change to fewer servers is always allowed. The organization is locked,
+ * so concurrent changes cannot exceed the limit together.
  */
 export async function refuseServers(tx: Tx, actor: Actor, orgId: string, { id, settings }: Published) {
   // Machines are the operator's.

@@ -15,7 +15,7 @@ const showInput = z
   .refine(({ id, name }) => (id === undefined) !== (name === undefined), WHICH);
 export type ShowModelInput = z.input<typeof showInput>;
 
-/** How long the runner keeps conditions. Older ones may remain until the next change. */
+/** How long the runner keeps condition changes. Older ones may remain until the next change. */
 const KEPT_DAYS = 35;
 const MOST_CHANGES = 200;
 
@@ -32,7 +32,7 @@ export interface ModelSettings {
   /** Null: the model runs a command, or a workload on Kubernetes. */
   readonly urls: readonly string[] | null;
   readonly upstreamModel: string | null;
-  /** Whether there is an upstream key. Nobody sees it. */
+  /** Whether there is an upstream key. The key itself is never shown. */
   readonly hasUpstreamKey: boolean;
   readonly healthPath: string | null;
   /** Null: the default, or the model is at URLs. */
@@ -57,13 +57,15 @@ export interface ModelDetail extends ListedModelView {
   readonly changes: readonly ConditionChangeView[];
   /** Null: the actor may not change the model. */
   readonly settings: ModelSettings | null;
-  /** Null: the actor is no operator. */
+  /** Null: the actor is not an operator. */
   readonly run: ModelRun | null;
-  /** The replicas that cannot be called. Empty, too, if the actor may not change the model. */
+  /** The replicas that cannot be called. Also empty if the actor may not change the model. */
   readonly down: readonly DownReplica[];
 }
 
-/** Shows one published model: its condition and the last ones, its activity and its settings. */
+/**
+ * Shows one published model: its condition and recent changes of it, its activity and its settings.
+ */
 export async function showModel(
   deps: ControlDeps,
   actor: Actor,

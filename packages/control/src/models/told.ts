@@ -16,7 +16,7 @@ export function describeCheck(
 ): { readonly problem: boolean; readonly text: string } {
   const known = server !== '' && server !== 'A model server';
   const reached = `Reached ${known ? server : 'a server'}${version === '' ? '' : ` ${version}`}.`;
-  // The problem of a server that does not tell what it is says enough, if it was reached at all.
+  // If a server does not say what it is, its problem alone tells whether it was reached at all.
   if (problem !== '') return { problem: true, text: known ? `${reached} ${problem}` : problem };
   if (models.length === 0) return { problem: false, text: `${reached} It does not list what it serves.` };
   const wanted = models.find(({ name }) => name === upstreamModel || name === `${upstreamModel}:latest`);

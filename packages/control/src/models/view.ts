@@ -11,7 +11,7 @@ interface PublishedView {
   readonly driver: string;
   /** The pool of runners that it belongs to. */
   readonly pool: string;
-  /** What it takes of its pool's capacity while it runs. */
+  /** How much of its pool's capacity it takes while it runs. */
   readonly cost: number;
   /** It is never put to sleep to make room for another model. */
   readonly pinned: boolean;
@@ -32,7 +32,7 @@ export interface ModelView extends PublishedView {
 
 /** A model in its present condition. */
 export interface ModelNow extends ModelView {
-  /** While it runs on several. Null: it does not, or it is not known. */
+  /** While it runs on several. Null: it does not, or that is not known. */
   readonly replicas: ReplicaCount | null;
 }
 
@@ -45,7 +45,7 @@ export interface ListedModelView extends ModelNow {
   readonly inFlight: number | null;
 }
 
-/** A change of a model. It is written even if the runner could not be told. */
+/** A change to a model. It is written even if the runner could not be told. */
 export interface ModelChange extends ModelNow {
   /**
    * False: the runner could not be reached. It reads the change when it is back. Until then
@@ -68,7 +68,7 @@ export const modelView = (row: Model): ModelView => ({
   conditionReason: row.conditionReason,
 });
 
-/** As it was published and changed since, whatever became of it. */
+/** As it was published and changed since, whatever has become of it. */
 export const publishedView = (row: Model): PublishedView => ({
   id: row.id,
   name: row.name,
@@ -83,7 +83,7 @@ export const publishedView = (row: Model): PublishedView => ({
   publishedAt: row.publishedAt.toISOString(),
 });
 
-/** As those see it who may not change the model: without what its process printed. */
+/** As seen by those who may not change the model: without what its process printed. */
 export const withoutPrinted = <V extends ModelView>(view: V): V => ({
   ...view,
   conditionReason: view.conditionReason?.split('\n', 1)[0] ?? null,

@@ -110,7 +110,7 @@ describe('a Kubernetes workload', () => {
 
   it('has one model when two are published for it at once', async () => {
     const answers = await db().$transaction(async (tx) => {
-      // Neither can be inserted before both have been begun.
+      // Neither can be inserted before both have begun.
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const both = ['m', 'n'].map((name) => publish({ name }));
       await eventually(async () => (await waiting(db())) === both.length);

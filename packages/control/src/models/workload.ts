@@ -5,9 +5,10 @@ import { refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 
 /**
- * Why a Kubernetes workload cannot be published by this actor. Null: it can, or it is none.
+ * Why a Kubernetes workload cannot be published by this actor. Null: it can, or the model is not a
+ * workload.
  *
- * @param anyway whether a problem that may pass is to be ignored, or one with the check itself
+ * @param anyway whether to ignore a problem that may pass, or one with the check itself
  */
 export async function unfitWorkload(
   deps: ControlDeps,
@@ -37,9 +38,9 @@ export async function unfitWorkload(
 const ANYWAY = 'It can be published anyway.';
 
 /**
- * Refuses a workload that is published already. Null: it is not, or it is none. It has one model,
- * because models are put to sleep one by one. Until the transaction ends, nobody else can publish
- * it.
+ * Refuses a workload that is already published. Null: it is not, or the model is not a workload. A
+ * workload can be only one model, because models are put to sleep one by one. Until the transaction
+ * ends, no one else can publish it.
  */
 export async function refuseTaken(tx: Tx, runs: StoredDriver): Promise<ReturnType<typeof refuse> | null> {
   if (runs.driver !== 'kubernetes') return null;

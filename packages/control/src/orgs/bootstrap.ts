@@ -24,10 +24,10 @@ export interface BootstrapView {
 }
 
 /**
- * Makes the first organization and its owner, both or nothing. Does nothing once there is an
- * organization, whichever it is: so it may run at every start, and brings back nothing that was
- * changed or deleted since. Null: there is one. Without a password a new account has one that
- * nobody knows. An existing account keeps its own. For operators only.
+ * Makes the first organization and its owner, both or neither. Does nothing, and resolves to null,
+ * if there is any organization. So it may run at every start, and brings back nothing that was
+ * changed or deleted since. Without a password, a new account gets one that no one knows. An
+ * existing account keeps its own. For operators only.
  */
 export async function bootstrap(
   deps: ControlDeps,
@@ -59,5 +59,5 @@ export async function bootstrap(
   });
 }
 
-/** Makes others who bootstrap wait. Any number does, as long as nothing else uses it. */
+/** Makes concurrent bootstraps wait. Any number will do, as long as nothing else uses it. */
 const lockOrgs = (tx: Tx): Promise<unknown> => tx.$queryRaw`SELECT pg_advisory_xact_lock(7461726773)::text`;

@@ -12,8 +12,8 @@ const external = {
   urls: ['http://127.0.0.1:9'],
 };
 /**
- * Tables of accounts and of the installation. Every other one has rows of organizations, so that
- * what follows must give it one.
+ * Tables of accounts and of the installation. Every other table has rows of organizations, so
+ * `fullOrg` must give it one.
  */
 const OF_NO_ORG = [
   ...['account', 'passkey', 'session', 'sign_in_attempt', 'two_factor', 'user', 'verification'],
@@ -49,7 +49,7 @@ async function workload(org: string, name: string): Promise<string> {
   return value(await fixture.control.publishModel(OPERATOR, { org, name, ...settings })).id;
 }
 
-/** An organization that has something in every table that can have something of it. */
+/** Makes an organization that has a row in every table that can have one of it. */
 async function fullOrg(name: string): Promise<Full> {
   const slug = await fixture.org(name);
   const org = { org: slug };
@@ -99,7 +99,9 @@ async function tablesWith(texts: readonly string[]): Promise<string[]> {
   return found.flat().sort();
 }
 
-/** What stays: that it was deleted, by which operator, and workloads that a runner has to end. */
+/**
+ * What stays: that it was deleted, by which operator, and the workloads that a runner has to end.
+ */
 const KEPT = ['audit_event', 'deleted_org', 'left_workload'];
 
 describe('deleting an organization', () => {
@@ -112,7 +114,7 @@ describe('deleting an organization', () => {
     const deleted = await fixture.control.deleteOrg(OPERATOR, { org: one.slug, confirm: 'Leaves nothing' });
     expect(value(deleted)).toEqual({ id: one.id, runnerTold: true, usageDeleted: true });
     expect(await tablesWith(one.traces)).toEqual(KEPT);
-    // What the trail of the installation has of it is the id, and no table has both.
+    // The installation's trail has only the id, and no table has the id and another trace.
     expect(await tablesWith(one.traces.filter((trace) => trace !== one.id))).toEqual(['left_workload']);
     expect(await tablesWith([one.id])).toEqual(['audit_event', 'deleted_org']);
     expect(await tablesWith(other.traces)).toEqual(before);

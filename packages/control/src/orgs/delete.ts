@@ -7,7 +7,10 @@ import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 
-/** How long deleting may wait for whoever is changing the organization, and then take. */
+/**
+ * How long deleting may wait for a connection, and then take. The latter includes waiting for
+ * whoever is changing the organization.
+ */
 const TRANSACTION = { maxWait: 10_000, timeout: 60_000 };
 /** Usage may be large. After this time, metering deletes the rest. */
 const PURGE_MS = 20_000;
@@ -20,7 +23,7 @@ export interface DeletedOrgView {
    * of being back.
    */
   readonly runnerTold: boolean;
-  /** False: there is much usage, and metering deletes the rest of it. */
+  /** False: there is a lot of usage, and metering deletes the rest of it. */
   readonly usageDeleted: boolean;
 }
 
@@ -31,12 +34,12 @@ const deleteInput = z.object({
 export type DeleteOrgInput = z.input<typeof deleteInput>;
 
 /**
- * Deletes an organization with everything of it, for good. Its name confirms that. Postgres forgets
- * it first, in one transaction: from then on nothing can bring it back. Once this has resolved ok,
- * no gateway admits its keys, and its requests in flight are ending.
+ * Deletes an organization and everything that belongs to it, for good. Its name must be given to
+ * confirm. Postgres forgets it first, in one transaction: from then on nothing can bring it back.
+ * Once this has resolved ok, no gateway admits its keys, and its requests in flight are ending.
  *
- * If this program dies in between, limiter, runner and metering finish by themselves. It is also
- * safe to repeat, for an operator with the organization's id. `notInForce`: it is deleted, but no
+ * If this program dies in between, limiter, runner and metering finish by themselves. An operator
+ * can also repeat it safely, with the organization's id. `notInForce`: it is deleted, but no
  * limiter could be told.
  */
 export async function deleteOrg(
@@ -58,7 +61,7 @@ export async function deleteOrg(
   return deleted.ok ? finish(deps, actor, found.value.id, deleted.value) : deleted;
 }
 
-/** An operator may repeat a deletion. The id of the deleted organization, or null. */
+/** Resolves to the id of a deleted organization whose deletion an operator repeats, or to null. */
 async function wasDeleted(
   { db }: ControlDeps,
   actor: Actor,
@@ -71,12 +74,12 @@ async function wasDeleted(
 
 /**
  * Resolves to the ids of the models that were published. An operator's event has the id of the
- * organization and nothing else of it.
+ * organization and nothing else about it.
  */
 async function deleteRows(deps: ControlDeps, actor: Actor, { id }: OrgRef): Promise<Result<string[]>> {
   const by = actor.kind === 'operator' ? 'operator' : actor.userId;
   return deps.db.$transaction(async (tx): Promise<Result<string[]>> => {
-    // Makes whoever adds something to it finish first, or find that it is gone.
+    // Makes whoever is adding something to the organization finish first, or find that it is gone.
     const still = await lockedAccess(deps, tx, actor, id, 'org.delete');
     if (!still.ok) return still;
     const models = await tx.$queryRaw<{ id: string }[]>`SELECT delete_organization(${id}, ${by}) AS id`;
@@ -97,7 +100,7 @@ async function finish(
   return untold === null ? deleted : { ...deleted, notInForce: untold };
 }
 
-/** Null: the limiter has forgotten it. Otherwise it could not be told: what follows. */
+/** Null: the limiter has forgotten it. Otherwise: that it could not be told, and what follows. */
 async function forget({ limiter }: ControlDeps, actor: Actor, id: string): Promise<string | null> {
   try {
     await limiter.forgetOrg(id);
@@ -120,7 +123,7 @@ async function endModels({ runner }: ControlDeps, modelIds: readonly string[]): 
   }
 }
 
-/** Deletes usage step by step. False: the time was not enough. */
+/** Deletes usage step by step. False: there was not enough time. */
 async function purgeUsage({ db }: ControlDeps, id: string): Promise<boolean> {
   const untilMs = performance.now() + PURGE_MS;
   while (performance.now() < untilMs) {

@@ -105,7 +105,7 @@ export async function setOrgPlan(
     const choosable: Choosable = actor.kind === 'operator' ? 'all' : { orOfId: before?.plan.id ?? '' };
     const plan = await lockPlan(tx, parsed.value.plan, 'share', choosable);
     if (!plan.ok) return plan;
-    // After the plan's lock: a change of the plan takes the two in this order as well.
+    // After the plan's lock: a change of the plan takes the two locks in this order as well.
     const still = await lockedAccess(deps, tx, actor, org.value.id, 'org.setPlan');
     if (!still.ok) return still;
     await tx.org.update({

@@ -1,13 +1,13 @@
 import type { Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
-/** All plans, or those that are offered and one more. */
+/** All plans, or those that are offered and the one with this id. */
 export type Choosable = 'all' | { readonly orOfId: string };
 
 /**
- * Finds a plan by name (in any case) or id, and locks its row: `share` to put an organization on
+ * Finds a plan by name (ignoring case) or id, and locks its row: `share` to put an organization on
  * it, `update` to change its values. So every change of a plan raises the limits version of all its
- * organizations. Someone to whom only some plans are offered finds no others.
+ * organizations. A plan that is not choosable is not found.
  */
 export async function lockPlan(
   tx: Tx,

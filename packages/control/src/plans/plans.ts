@@ -38,8 +38,8 @@ const listPlansInput = z.object({ org: orgField });
 export type ListPlansInput = z.input<typeof listPlansInput>;
 
 /**
- * Lists plans in display order: all to an operator. To users those that are offered, and the plan
- * of the given organization of theirs, or of all their organizations.
+ * Lists plans in display order. Operators see all of them. Users see those that are offered, and
+ * the plan of the given organization, or of all their organizations if none is given.
  */
 export async function listPlans(
   deps: ControlDeps,

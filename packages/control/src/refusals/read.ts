@@ -14,7 +14,7 @@ export interface RefusalsOfCause {
   /** The limit that refused. Null: none did. */
   readonly cause: string | null;
   readonly refusals: number;
-  /** The hours (UTC) in which the first and the last one were. ISO 8601. */
+  /** The hours (UTC) of the first and the last one. ISO 8601. */
   readonly firstHour: string;
   readonly lastHour: string;
 }
@@ -41,7 +41,7 @@ interface StepOfCause {
   readonly code: string;
   readonly cause: string | null;
   readonly refusals: number;
-  /** The first instants of its first and its last hour with some. Unix ms. */
+  /** The first instants of the first and the last hour that have any. Unix ms. */
   readonly firstMs: number;
   readonly lastMs: number;
 }
@@ -61,7 +61,7 @@ interface Within {
   readonly orgId: string;
   /** Null: all keys. */
   readonly keyId: string | null;
-  /** What to count by, and so where to read: days are stored apart from their hours. */
+  /** What to count by, and so where to read: days are stored separately from their hours. */
   readonly step: Grain;
   /** The beginning of a step. Unix ms, included. */
   readonly fromMs: number;
@@ -168,7 +168,7 @@ async function keysOf(db: Db, orgId: string, rows: readonly Row[]): Promise<Refu
     select: { id: true, name: true, prefix: true, requestsPerMinute: true, requestsAtOnce: true },
   });
   const byId = new Map(found.map((key) => [key.id, key]));
-  // One that is deleted in this moment has taken its refusals along.
+  // A key that has been deleted just now has taken its refusals along.
   return most.flatMap(({ id: keyId, refusals }) => {
     const key = byId.get(keyId);
     if (!key) return [];

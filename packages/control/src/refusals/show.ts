@@ -44,8 +44,8 @@ export interface RefusalsStep {
 }
 
 /**
- * Counts the requests of the organization's keys that were refused before they were counted: in no
- * usage, quota or limit. A request without a valid key belongs to no organization.
+ * Counts the requests of the organization's keys that were refused before they were counted. They
+ * are in no usage, quota or limit. A request without a valid key belongs to no organization.
  */
 export async function showRefusals(
   deps: ControlDeps,

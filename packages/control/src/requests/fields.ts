@@ -19,7 +19,9 @@ export const timeField = (label: string, { ends = false } = {}) =>
     })
     .optional();
 
-/** The id that an answer had in `x-request-id` or in its body, as the id of its admission. */
+/**
+ * The id that an answer had in `x-request-id` or in its body, turned into the id of its admission.
+ */
 export const requestIdField = z
   .string({ error: ID_RULE })
   .trim()

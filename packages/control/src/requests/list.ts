@@ -12,7 +12,7 @@ import { type RequestView, viewRequests } from './view.ts';
 
 const MAX_PAGE = 200;
 const DEFAULT_PAGE = 50;
-/** The clocks of Redis, which dates requests, and of this machine may differ. */
+/** The clock of Redis, which dates requests, may be ahead of this machine's. */
 const AHEAD_MS = 60_000;
 const OUTCOME_RULE = 'Outcome must be answered, errors, or an error code such as upstream_error.';
 const CURSOR_RULE = 'Before must be what an earlier page gave as next.';
@@ -28,7 +28,7 @@ const requestsInput = z.object({
   from: timeField('From'),
   /** The end (UTC): a time is not included, a day is. */
   to: timeField('To', { ends: true }),
-  /** Of an earlier page: only older requests are listed. */
+  /** The `next` of an earlier page: only older requests are listed. */
   before: z
     .string({ error: CURSOR_RULE })
     .regex(CURSOR, { error: CURSOR_RULE })

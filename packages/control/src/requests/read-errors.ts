@@ -21,9 +21,9 @@ export interface ErrorsOfCode {
 
 export interface ErrorsOfKey {
   readonly keyId: string;
-  /** The key's name, or `A deleted key`. Keys of pages are one: `Try it`. */
+  /** The key's name, or `A deleted key`. All page keys are one: `Try it`. */
   readonly key: string;
-  /** Null: the key is deleted, or stands for those of pages. */
+  /** Null: the key is deleted, or stands for all page keys. */
   readonly keyPrefix: string | null;
   readonly errors: number;
 }
@@ -37,7 +37,7 @@ export interface ErrorsOfModel {
 
 export interface CountedErrors {
   readonly total: number;
-  /** When the oldest counted one was admitted. Null: there are none. */
+  /** When the oldest of these errors was counted. ISO 8601. Null: there are none. */
   readonly oldestAt: string | null;
   readonly steps: readonly { readonly at: string; readonly code: string; readonly errors: number }[];
   /** Most frequent first, as are keys and models. */
@@ -56,7 +56,7 @@ interface Within {
   readonly step: Grain;
 }
 
-/** A count by one of the four. */
+/** A count of all, or by step and code, by code, by key or by model. */
 interface Row {
   readonly at: Date | null;
   readonly code: string | null;
@@ -68,8 +68,8 @@ interface Row {
 }
 
 /**
- * Counts the newest errors, at most `count`. The index of errors has all that it reads: a condition
- * on `day` would make Postgres read the rows too, so each partition is asked.
+ * Counts the newest errors, at most `count`. The index of errors has everything that it reads. A
+ * condition on `day` would make Postgres read the rows, too, so each partition is searched.
  */
 export async function readErrors(
   db: Db,

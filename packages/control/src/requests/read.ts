@@ -33,7 +33,7 @@ export interface RequestFilter {
   readonly fromMs: number;
   /** Unix ms, not included. */
   readonly toMs: number;
-  /** Only what comes after this one in the list: older ones. */
+  /** Only requests that come after this one in the list: older ones. */
   readonly after: { readonly reservedAtMs: number; readonly reservationId: string } | null;
 }
 
@@ -46,8 +46,8 @@ const NEWEST_FIRST = sql`ORDER BY r.admitted_at DESC, r.reservation_id DESC`;
 
 /**
  * Reads the newest requests that match, at most `count`. Goes day by day, from the newest, through
- * the days on which the rollup has matching requests. Each day is one partition, and an index of it
- * has the rows in this order, so the cost does not grow with the number of requests.
+ * the days on which the rollup has matching requests. Each day is one partition, whose index has
+ * the rows in this order, so the cost does not grow with the number of requests.
  */
 export async function readRequests(db: Db, filter: RequestFilter, count: number): Promise<RequestRow[]> {
   const rows: RequestRow[] = [];
@@ -73,8 +73,8 @@ async function daysOf(db: Db, filter: RequestFilter): Promise<string[]> {
   const last = dayOf(after ? Math.min(after.reservedAtMs, toMs - 1) : toMs - 1);
   const kind =
     outcome === null ? NOTHING : outcome === 'answered' ? sql`AND requests > errors` : sql`AND errors > 0`;
-  // Each day is looked up, because there may be many rows of it. Without the order, Postgres may
-  // read the table from its beginning instead, in the hope that a row that matches comes soon.
+  // Each day is looked up on its own, because it may have many rows. Without ORDER BY, Postgres may
+  // read the table from its beginning instead, in the hope that a matching row comes soon.
   const days = sql`
     SELECT to_char(wanted.day, 'YYYY-MM-DD') AS day
     FROM generate_series(${dayOf(fromMs)}::timestamp, ${last}::timestamp, '1 day') wanted(day)
@@ -94,7 +94,8 @@ function ofDay(filter: RequestFilter, day: string, count: number): Sql {
   const isOfErrors = outcome !== null && outcome !== 'answered';
   if (isOfErrors || (keyId === null && modelId === null))
     return sql`SELECT ${COLUMNS} FROM request r WHERE ${where} ${named} ${NEWEST_FIRST} LIMIT ${count}`;
-  // The newest of each key with each model, from the index that has them, and of these the newest.
+  // The newest of each key with each model, from the index that has them, and then the newest of
+  // these.
   return sql`
     SELECT ${COLUMNS} FROM usage_day used CROSS JOIN LATERAL (
       SELECT * FROM request r

@@ -7,10 +7,10 @@ import { ok, parseInput, type Result } from '../result.ts';
 import { type CountedErrors, type Grain, readErrors } from './read-errors.ts';
 
 const STEP_MS: Readonly<Record<Grain, number>> = { hour: HOUR_MS, day: DAY_MS };
-/** The newest ones, so that a long outage does not make the screen slow. */
+/** Only the newest errors are counted, so that a long outage does not make the screen slow. */
 const COUNTED_MAX = 50_000;
 
-/** What can be looked at, in steps of UTC time. The last step is the current one. */
+/** The periods to choose from, in steps of UTC time. The last step is the current one. */
 const PERIODS = {
   '24h': { step: 'hour', steps: 24 },
   '7d': { step: 'day', steps: 7 },

@@ -4,7 +4,7 @@ import { modelNameOf } from '../models/of-model.ts';
 import type { RequestRow } from './read.ts';
 import { statusOf } from './status.ts';
 
-/** A counted request that has ended. Nothing of its content is known. */
+/** A counted request that has ended. Its content is not known. */
 export interface RequestView {
   /** As in the header `x-request-id`. */
   readonly id: string;

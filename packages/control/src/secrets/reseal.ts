@@ -7,17 +7,20 @@ import { ok, type Result } from '../result.ts';
 
 /** What became of the upstream keys of all models, deleted ones included. */
 export interface Resealed {
-  /** Sealed under the secret key now. They were under the previous one, or did not name theirs. */
+  /**
+   * Now sealed under the secret key. Before, they were under the previous one, or did not name
+   * theirs.
+   */
   readonly resealed: number;
-  /** Under the secret key already. */
+  /** Already under the secret key. */
   readonly unchanged: number;
   /** The ids of models whose key opens under neither. They were left as they are. */
   readonly unreadable: readonly string[];
   /** The same models, by name. */
   readonly unreadableModels: readonly UnreadableModel[];
   /**
-   * Whether runners know all that was resealed. One that could not be reached reads it when it is
-   * back.
+   * Whether runners know everything that was resealed. One that could not be reached reads it when
+   * it is back.
    */
   readonly runnerTold: boolean;
 }
@@ -27,7 +30,7 @@ export interface UnreadableModel {
   /** The slug of its organization. */
   readonly org: string;
   readonly name: string;
-  /** A deleted model needs its key no more. */
+  /** A deleted model no longer needs its key. */
   readonly deleted: boolean;
 }
 
@@ -35,7 +38,8 @@ const BATCH = 200;
 
 /**
  * Seals all upstream keys under the secret key. It can be repeated, and run while models are
- * published and called: what they are sealed under changes, and not the keys. For operators only.
+ * published and called: only what they are sealed under changes, not the keys themselves. For
+ * operators only.
  */
 export async function resealSecrets(deps: ControlDeps, actor: Actor): Promise<Result<Resealed>> {
   const allowed = operatorOnly(actor);

@@ -6,7 +6,7 @@
 const DIGITS = 12;
 const BUCKETS_AN_OCTAVE = 8;
 
-/** How many requests are in each bucket, from the fastest on. */
+/** How many requests are in each bucket, fastest first. */
 export type Histogram = readonly number[];
 
 export interface Percentiles {
@@ -27,7 +27,10 @@ export const together = (histograms: readonly Histogram[]): Histogram =>
     histograms.reduce((sum, counts) => sum + (counts[bucket] ?? 0), 0),
   );
 
-/** The middles of the buckets that have them, so within 5 % of the exact ones. Null: no times. */
+/**
+ * The middles of the buckets that the percentiles fall into, so within 5 % of the exact ones. Null:
+ * no times.
+ */
 export const percentilesOf = (counts: Histogram): Percentiles => ({
   p50Ms: at(counts, 0.5),
   p95Ms: at(counts, 0.95),

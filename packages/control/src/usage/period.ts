@@ -10,13 +10,13 @@ export interface Period {
   readonly column: Sql;
   /** The column, written as in `steps`. */
   readonly step: Sql;
-  /** Whether a row belongs to the period. */
+  /** A condition: the row belongs to the period. */
   readonly within: Sql;
-  /** Whether a row of `usage_time` belongs to the period. */
+  /** A condition: the row of `usage_time` belongs to the period. */
   readonly times: Sql;
 }
 
-/** The last days, with the one of this instant. */
+/** The last days, including that of this instant. */
 export const lastDays = (count: number, nowMs: number): Period =>
   daysOf(Array.from({ length: count }, (_, i) => dayOf(nowMs - (count - 1 - i) * DAY_MS)));
 
@@ -32,7 +32,7 @@ const daysOf = (steps: readonly string[]): Period => ({
 
 const midnightOf = (day = ''): string => `${day}T00:00:00Z`;
 
-/** The last hours, with the one of this instant. */
+/** The last hours, including that of this instant. */
 export function lastHours(count: number, nowMs: number): Period {
   const lastMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
   return hoursOf(
@@ -53,7 +53,7 @@ const hoursOf = (steps: readonly string[]): Period => ({
 /** One day or one hour, as in the steps of a period. */
 export const onlyStep = (step: string): Period => (isDay(step) ? daysOf([step]) : hoursOf([step]));
 
-/** Whether it is a day, or the first instant of an hour, as in the steps of a period. */
+/** Whether the text is a day, or the first instant of an hour, as in the steps of a period. */
 export const isStep = (step: string): boolean => isDay(step) || isHour(step);
 
 function isHour(step: string): boolean {

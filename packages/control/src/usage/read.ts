@@ -26,7 +26,7 @@ export interface ModelUsage {
   readonly sums: Sums;
 }
 
-/** The usage of one key with one model. Keys of pages are one key, so that they do not pile up. */
+/** The usage of one key with one model. All page keys are one key, so that they do not pile up. */
 export interface PairUsage extends ModelUsage {
   readonly keyId: string;
   readonly key: string | null;
@@ -34,7 +34,7 @@ export interface PairUsage extends ModelUsage {
 }
 
 export interface Usage {
-  /** Those with requests. */
+  /** Only steps with requests. */
   readonly steps: readonly StepUsage[];
   /** Busiest first. */
   readonly models: readonly ModelUsage[];
@@ -58,7 +58,7 @@ export async function readSteps(
   return rows.map((row) => ({ step: row.step, sums: sumsOf(row) }));
 }
 
-/** Of a step, a model or a pair. The columns of the others are null. */
+/** The sums of a step, a model or a pair. The columns of the other two are null. */
 type Row = Summed & {
   readonly step: string | null;
   readonly keyId: string | null;
@@ -74,9 +74,9 @@ type Row = Summed & {
 const BUSIEST_FIRST = sql`requests DESC, prompt + completion DESC, "keyId" COLLATE "C", "modelId" COLLATE "C"`;
 
 /**
- * The sums by step, by model and by pair. One pass over the stored rows adds up the first and the
- * last; thousands of pairs then give those of models, and only those that are wanted leave
- * Postgres.
+ * The sums by step, by model and by pair. One pass over the stored rows adds up steps and pairs.
+ * The pairs, which may be thousands, then add up to models, and only the pairs that are wanted
+ * leave Postgres.
  *
  * @param maxPairs null: all
  */

@@ -18,7 +18,7 @@ export interface UsageCounts {
 
 export type Sum = 'requests' | 'errors' | 'prompt' | 'completion' | 'unreported' | 'ms' | 'timed';
 export type Sums = Readonly<Record<Sum, number>>;
-/** As Postgres adds up. */
+/** As Postgres adds them up. */
 export type Summed = Readonly<Record<Sum, bigint>>;
 
 /** Sums, and the columns whose sums they are. */

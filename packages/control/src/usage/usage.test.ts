@@ -89,7 +89,7 @@ describe('usage by the hour', () => {
 
 describe('usage by key and model', () => {
   const DAYS = ['2026-11-19', '2026-11-20', '2026-11-21'];
-  /** Those of pages are one row for each model. */
+  /** Page keys are one row for each model. */
   const KEYS = ['key_a', 'key_b', 'key_c', 'key_page_1', 'key_page_2'];
   const MODELS = ['mdl_x', 'mdl_y', 'mdl_z'];
   const places = DAYS.flatMap((day) => KEYS.flatMap((key) => MODELS.map((model) => [day, key, model])));
@@ -156,7 +156,7 @@ describe('usage by key and model', () => {
     const tokens = { completionTokens: 0n, unreportedTokens: 0n, durationCount: 0n };
     const rowsWith = (promptTokens: bigint) =>
       DAYS.map((day) => ({ ...of, ...tokens, promptTokens, day: new Date(day), requests: 1n }));
-    // The sum is too large for Postgres, and then only for a number.
+    // First the sum is too large for Postgres, then only for a JavaScript number.
     for (const tokens of [2n ** 62n, 2n ** 53n / 3n + 1n]) {
       await db().usageDay.deleteMany({ where: { orgId: pairsOrgId } });
       await db().usageDay.createMany({ data: rowsWith(tokens) });

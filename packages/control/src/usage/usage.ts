@@ -20,9 +20,9 @@ import {
 } from './views.ts';
 
 const MAX_DAYS = 366;
-/** Metering keeps the hours of the day before these, too. */
+/** Metering also keeps the hours of the day before these. */
 const MAX_HOURS = 168;
-/** Of rows, where fewer than all are asked for. */
+/** The most rows that can be asked for, unless all are. */
 export const MAX_USAGE_ROWS = 1_000;
 
 /** Restrict usage to one key or model, by id. */
@@ -38,11 +38,11 @@ const usageInput = z
     /** In place of days. */
     hours: wholeBetween('Hours', 1, MAX_HOURS).optional(),
     ...filterFields,
-    /** At most so many rows, the busiest. Unless given: all. */
+    /** At most this many rows, the busiest ones. Default: all. */
     maxRows: wholeBetween('Rows', 1, MAX_USAGE_ROWS).optional(),
     /**
-     * True: without models and rows, which cost most of the time, and with percentiles only of one
-     * model.
+     * True: without models and rows, which cost most of the time, and with percentiles only if one
+     * model is given.
      */
     brief: z.boolean({ error: 'Brief must be true or false.' }).optional(),
   })
@@ -61,7 +61,7 @@ export interface UsageMonth {
   readonly requestsCap: number;
   readonly tokens: {
     readonly charged: number;
-    /** Tokens of open reservations. 0 unless `live`, because then they are not known. */
+    /** Tokens of open reservations. 0 unless `live`, because otherwise they are not known. */
     readonly reserved: number;
     readonly cap: number;
   };
@@ -70,8 +70,8 @@ export interface UsageMonth {
   /** ISO 8601. */
   readonly resetsAt: string;
   /**
-   * True: exact numbers from the limiter. False: the limiter is unavailable, and these are the
-   * settled requests that metering has written.
+   * True: exact numbers from the limiter. False: the limiter is unavailable or was not asked, and
+   * these are the settled requests that metering has written.
    */
   readonly live: boolean;
 }
@@ -92,7 +92,10 @@ export interface UsageHourView extends UsageCounts {
 
 export interface UsageView {
   readonly totals: UsageCounts & TimePercentiles;
-  /** Each UTC day of the window, oldest first, including days without requests. Or else hours. */
+  /**
+   * Each UTC day of the period, oldest first, including days without requests. Empty if hours were
+   * asked for.
+   */
   readonly days: readonly UsageDayView[];
   /** The same by hour. Empty unless hours were asked for. */
   readonly hours: readonly UsageHourView[];
@@ -100,7 +103,7 @@ export interface UsageView {
   readonly models: readonly UsageModelView[];
   /** By key and model, busiest first. */
   readonly rows: readonly UsageRowView[];
-  /** How many rows there are, with those beyond `maxRows`. */
+  /** How many rows there are, including those beyond `maxRows`. */
   readonly rowCount: number;
   readonly month: UsageMonth;
 }
@@ -127,7 +130,7 @@ export async function showUsage(
     brief
       ? readSteps(deps.db, orgId, period, filter).then((alone) => ({ ...NO_PAIRS, steps: alone }))
       : readUsage(deps.db, orgId, period, filter, maxRows),
-    // Not stored by key. Those of all models take long to add up.
+    // Times are not stored by key. Those of all models take long to add up.
     keyId === null && (!brief || modelId !== null)
       ? readTimes(deps.db, orgId, period, filter)
       : new Map<string, Histograms>(),
@@ -151,7 +154,7 @@ export async function showUsage(
 
 const NO_PAIRS = { models: [], pairs: [], pairCount: 0 };
 
-/** Also those without requests. */
+/** All steps of the period, including those without requests. */
 function everyStep(period: Period, steps: readonly StepUsage[]): readonly UsageStepView[] {
   const byStep = new Map(steps.map(({ step, sums }) => [step, sums]));
   return period.steps.map((step) => {

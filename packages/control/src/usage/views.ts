@@ -3,7 +3,9 @@ import { percentilesOf, together } from './histogram.ts';
 import type { Histograms, ModelUsage, PairUsage } from './read.ts';
 import { countsOf, type UsageCounts } from './sums.ts';
 
-/** Estimates from histograms, within 5 %. Null: no time is known, or not by key. */
+/**
+ * Estimates from histograms, within 5 %. Null: no time is known, or the usage is that of one key.
+ */
 export interface TimePercentiles {
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
@@ -28,9 +30,9 @@ export interface UsageModelView extends UsageCounts, TimePercentiles {
 
 export interface UsageRowView extends UsageCounts {
   readonly keyId: string;
-  /** The key's name, or `A deleted key`. Keys of pages are one: `Try it`. */
+  /** The key's name, or `A deleted key`. All page keys are one: `Try it`. */
   readonly key: string;
-  /** The key's first characters. Null: it is deleted, or stands for those of pages. */
+  /** The key's first characters. Null: it is deleted, or stands for all page keys. */
   readonly keyPrefix: string | null;
   readonly modelId: string;
   readonly model: string;

@@ -14,7 +14,7 @@ export async function GET(): Promise<Response> {
   }
 }
 
-/** A page tells that somebody uses it. */
+/** A page reports that someone is using it. */
 export async function POST(request: Request): Promise<Response> {
   const session = await services().sessions.current(request.headers, true);
   return new Response(null, { status: session ? 204 : 401 });

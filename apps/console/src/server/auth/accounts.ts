@@ -42,7 +42,7 @@ export const createAccounts = ({ db, auth, passwords }: AccountsOptions): Accoun
     const response = await auth.api.changePassword({ body, headers, asResponse: true });
     if (response.ok) {
       const { user } = (await response.json()) as { readonly user: { readonly id: string } };
-      // A second step that the old password has begun would still open a session.
+      // A second step that was begun with the old password would still open a session.
       await db.verification.deleteMany({ where: { value: user.id } });
       return { outcome: 'changed', headers: response.headers };
     }

@@ -30,7 +30,7 @@ export async function take(
 }
 
 /**
- * Counts nothing.
+ * Only looks: counts nothing.
  *
  * @returns milliseconds until none of these allowances is used up; 0: none is
  */
@@ -45,7 +45,7 @@ export async function waitOfOthers(
   return Math.max(0, ...usedUp.map(({ resetsAt }) => resetsAt.getTime() - nowMs));
 }
 
-/** Counts an attempt no longer that turned out to be none. */
+/** Takes back an attempt that turned out not to be one. */
 export async function giveBack(db: Db, key: string): Promise<void> {
   await db.signInAttempt.updateMany({ where: { key }, data: { count: { decrement: 1 } } });
 }

@@ -9,7 +9,7 @@ interface Claim {
 
 const claims = new AsyncLocalStorage<Claim>();
 
-/** For the plugin's `mapProfileToUser`: better-auth tells nothing else of whom it refuses. */
+/** For the plugin's `mapProfileToUser`: better-auth says nothing else about whom it refuses. */
 export function noteClaim({ email }: { readonly email?: unknown }): Record<string, never> {
   const claim = claims.getStore();
   if (claim && typeof email === 'string') claim.email = email;
@@ -17,8 +17,8 @@ export function noteClaim({ email }: { readonly email?: unknown }): Record<strin
 }
 
 /**
- * What better-auth says where an e-mail has an account, and the identity is not the account's: it
- * is another one, or its e-mail is not verified.
+ * The errors by which better-auth refuses an identity whose e-mail has an account here: the account
+ * has another identity, or the e-mail is not verified.
  */
 const REFUSED = new Set(['unable_to_link_account', 'account_not_linked']);
 
@@ -26,7 +26,9 @@ type Handler = (request: Request) => Promise<Response>;
 
 export interface RefusedOptions {
   readonly record: (event: AccountEvent) => Promise<void>;
-  /** Whether the trail may grow once more by this e-mail's account: the provider limits nobody. */
+  /**
+   * Whether the trail may get one more event of this e-mail's account: the provider limits no one.
+   */
   readonly mayRecord: (email: string) => Promise<boolean>;
 }
 

@@ -8,7 +8,7 @@ import type { SignIn } from './sign-in.ts';
 
 export type RecordAccount = (event: AccountEvent) => Promise<void>;
 
-/** A failure to record is logged. It keeps nobody from signing in. */
+/** A failure to record is logged. It keeps no one from signing in. */
 export function createRecorder(deps: {
   readonly db: Db;
   readonly now: () => number;
@@ -33,11 +33,11 @@ export interface AuditedSignIn extends SignIn {
 
 /**
  * Records every sign-in with a password, and every failed one. Attempts that are refused unchecked,
- * because there were too many, are not recorded: so a trail grows no faster than the limits allow.
+ * because there were too many, are not recorded, so a trail grows no faster than the limits allow.
  *
  * Only an account has a trail. A failed attempt is recorded a second after its answer, so that the
- * time of the answer does not tell whether there is one. How fast passwords are hashed bounds how
- * many wait.
+ * time of the answer does not reveal whether there is an account. The speed of password hashing
+ * bounds how many wait.
  */
 export function auditedSignIn(
   signIn: SignIn,
@@ -73,7 +73,7 @@ export function auditedSignIn(
 
 /**
  * Records every second step that signs in, and every one that fails after a right password. A
- * sign-in may try five codes, and is recorded once when it meets an account that takes none: so a
+ * sign-in may try five codes, and is recorded once when it meets an account that takes none. So a
  * trail grows no faster than the limits allow.
  */
 export const auditedSecondFactor = (factor: SecondFactor, record: RecordAccount): SecondFactor => ({
@@ -96,7 +96,7 @@ export const auditedSecondFactor = (factor: SecondFactor, record: RecordAccount)
 
 /**
  * Records every sign-in with a passkey, and every one that fails with a passkey of an account here.
- * A passkey that is not known belongs to nobody, so it has no trail.
+ * An unknown passkey belongs to no one, so it has no trail.
  */
 export const auditedPasskeys = (passkeys: Passkeys, record: RecordAccount): Passkeys => ({
   ...passkeys,

@@ -24,12 +24,12 @@ export interface AuthOptions {
   readonly db: Db;
   readonly consoleUrl: string;
   readonly secret: string;
-  /** The secret before, while cookies and values of its time are still to be accepted. */
+  /** The previous secret, while cookies and values from its time are still accepted. */
   readonly previousSecret?: string | undefined;
   readonly oidc: Oidc | null;
   /**
-   * Told of sign-ins through the identity provider, refused ones too, and of accounts that are
-   * linked to it.
+   * Told of sign-ins through the identity provider, including refused ones, and of accounts that
+   * are linked to it.
    */
   readonly recordAccount?: (event: AccountEvent) => Promise<void>;
   /** How passwords are hashed. Default: with better-auth's scrypt, as control hashes them. */
@@ -41,7 +41,7 @@ export interface AuthOptions {
 const SESSIONS = {
   expiresIn: 7 * 86_400,
   disableSessionRefresh: true,
-  // A new passkey needs the password, not a young session.
+  // A new passkey needs the password, not a recent session.
   freshAge: 0,
   cookieCache: { enabled: false },
   additionalFields: { lastSeenAt: { type: 'date', input: false, defaultValue: () => new Date() } },
@@ -61,7 +61,7 @@ export function createAuth(options: AuthOptions) {
     appName: 'Tidegate',
     baseURL: consoleUrl,
     basePath: '/api/auth',
-    // Only values of a time before `secrets` need it.
+    // Only values from the time before `secrets` need it.
     secret: previousSecret ?? secret,
     secrets: versioned([...new Set([secret, previousSecret ?? secret])]),
     trustedOrigins: [consoleUrl],
@@ -69,7 +69,7 @@ export function createAuth(options: AuthOptions) {
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
     logger: { disabled: true },
-    // Where a browser comes back to with a sign-in that nobody knows any more.
+    // Where a browser lands if it comes back with a sign-in that is no longer known.
     onAPIError: { errorURL: `${consoleUrl}/sign-in` },
     emailAndPassword: {
       enabled: !oidc?.only,

@@ -5,10 +5,10 @@ import { createAuthEndpoint } from 'better-auth/api';
 const COOKIE = 'two_factor';
 
 /**
- * Lets this server, and no browser, ask whose sign-in the browser's cookie continues: one whose
- * password was right, and which waits for its second step. better-auth says so only of a second
- * step that was right. This reads the cookie as better-auth does, so that nobody can send it in a
- * form that only one of them understands.
+ * Lets this server, but no browser, ask whose sign-in the browser's cookie continues: its password
+ * was right, and it waits for its second step. better-auth tells that only after a correct second
+ * step. This reads the cookie as better-auth does, so that no one can send it in a form that only
+ * one of the two understands.
  */
 export function begunSignIn() {
   const getBegunSignIn = createAuthEndpoint.serverOnly(

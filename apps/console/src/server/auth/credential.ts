@@ -1,7 +1,7 @@
 import { CREDENTIAL } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 
-/** What lets an account in. */
+/** What an account signs in with. */
 interface Credential {
   readonly userId: string;
   readonly password: string | null;
@@ -9,12 +9,12 @@ interface Credential {
 }
 
 /**
- * Null: there is no account, or no password of it. Whatever changes this ends the account's
- * sessions, but not one that a sign-in under way has yet to create. So a sign-in reads this before
- * and after.
+ * Null: there is no account, or it has no password. Whatever changes a credential ends the
+ * account's sessions, but not one that a sign-in under way has yet to create. So a sign-in reads
+ * the credential before and after.
  */
 export const credentialOf = async (db: Db, email: string): Promise<Credential | null> =>
-  // Postgres takes no such text.
+  // Postgres refuses such text.
   email.includes('\0')
     ? null
     : db.account.findFirst({

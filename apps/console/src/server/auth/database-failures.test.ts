@@ -4,7 +4,7 @@ import { noted, throwingFailures } from './database-failures.ts';
 
 const db = ownTestDb();
 
-/** Answers as better-auth does, whatever becomes of the query. */
+/** Answers as better-auth does, whether the query fails or not. */
 const answering = (query: () => Promise<unknown>) => async () => {
   await noted(query).catch(() => {});
   return new Response(null, { status: 400 });

@@ -8,12 +8,15 @@ const ID_CHARACTERS = 20;
 const NAME_CHARACTERS = 12;
 const PURPOSES: Record<Proof, string> = { password: 'device', 'second factor': 'device with second factor' };
 
-/** By what someone was known to be the account's owner. A passkey is a second factor, too. */
+/** How someone proved to be the account's owner. A passkey is a second factor, too. */
 export type Proof = 'password' | 'second factor';
 
 export interface Device {
   readonly id: string;
-  /** The account that signed in. It may be deleted, and its e-mail may be another one's now. */
+  /**
+   * The account that signed in. It may have been deleted, and its e-mail may now belong to another
+   * account.
+   */
   readonly userId: string;
 }
 
@@ -39,7 +42,7 @@ type Signed = readonly [userId: string, id: string, endS: string];
 export interface DevicesOptions {
   /** Signs the cookies. */
   readonly secret: string;
-  /** The secret before, while cookies of its time are still to be accepted. */
+  /** The previous secret, while cookies from its time are still accepted. */
   readonly previousSecret?: string | undefined;
   readonly consoleUrl: string;
   /** Unix milliseconds. */

@@ -21,7 +21,7 @@ interface ProviderOptions {
   readonly endPageKeys?: EndPageKeys | undefined;
 }
 
-/** What becomes of an account and a session that better-auth creates for the provider's user. */
+/** What else happens when better-auth creates an account or a session for the provider's user. */
 export const providerHooks = (options: ProviderOptions): Hooks => ({
   account: linkHooks(options),
   session: {
@@ -41,8 +41,8 @@ const MAX_UNLINKED = 1_000;
 
 function linkHooks({ db, recordAccount, endPageKeys }: ProviderOptions): NonNullable<Hooks['account']> {
   /**
-   * What was removed from accounts that are being linked. If that fails, or another sign-in links
-   * the account first, the event of the one that succeeds tells it.
+   * What was removed from accounts that are being linked. If the linking fails, or another sign-in
+   * links the account first, the event of the one that succeeds reports it.
    */
   const removedFrom = new LRUCache<string, ReadonlySet<string>>({ max: MAX_UNLINKED });
   return {
@@ -50,7 +50,7 @@ function linkHooks({ db, recordAccount, endPageKeys }: ProviderOptions): NonNull
       before: async (account) => {
         const { providerId, userId } = account;
         if (providerId === OIDC_PROVIDER_ID) {
-          // Before, so that an account which could not be cleared is not linked either.
+          // Done first, so that an account that could not be cleared is not linked either.
           const removed = await noted(() => takeOver(db, userId));
           await noted(async () => endPageKeys?.(userId));
           if (removed.length > 0)
@@ -69,7 +69,9 @@ function linkHooks({ db, recordAccount, endPageKeys }: ProviderOptions): NonNull
   };
 }
 
-/** The provider tells once who signs in. The console calls nothing of it in the user's name. */
+/**
+ * The provider says once who is signing in. The console makes no calls to it on the user's behalf.
+ */
 const NO_TOKENS = {
   accessToken: null,
   refreshToken: null,
@@ -79,9 +81,9 @@ const NO_TOKENS = {
 };
 
 /**
- * The first sign-in through the provider proves who owns the e-mail. It removes password and second
- * factor, which someone else may have set before, and ends all earlier sessions and those that have
- * begun. Resolves to what there was of it, in words.
+ * The first sign-in through the provider proves who owns the e-mail. It removes the password and
+ * the second factor, which someone else may have set before, and ends all earlier sessions and
+ * sign-ins that have begun. Resolves to what was removed, in words.
  */
 const takeOver = (db: Db, userId: string): Promise<readonly string[]> =>
   db.$transaction(async (tx) => {
@@ -97,7 +99,7 @@ const takeOver = (db: Db, userId: string): Promise<readonly string[]> =>
       passkeys: await tx.passkey.deleteMany({ where }),
       sessions: await tx.session.deleteMany({ where: { userId, expiresAt: { gt: new Date() } } }),
     };
-    // What is left of these lets nobody in.
+    // What is left of these lets no one in.
     await tx.twoFactor.deleteMany({ where });
     await tx.session.deleteMany({ where });
     await endSteps(tx, userId);

@@ -55,7 +55,7 @@ const cookiesOf = (response: Response): string =>
     .map((cookie) => cookie.split(';')[0])
     .join('; ');
 
-/** Begins to sign in: what a browser keeps, and what it brings to the provider. */
+/** Begins to sign in. Resolves to what a browser keeps, and what it takes to the provider. */
 async function begin(): Promise<{ cookie: string; state: string }> {
   const start = await auth.api.signInSocial({
     body: { provider: 'oidc', callbackURL: `${SITE}/`, errorCallbackURL: `${SITE}/sign-in` },
@@ -186,7 +186,7 @@ describe('sign-in through an identity provider', () => {
     expect(recorded).toEqual([]);
     await signInThere();
     expect(recorded[0]).toEqual(linked(userId, 'password', 'passkeys'));
-    // As an operator does, so that another identity can be linked.
+    // As an operator does so that another identity can be linked.
     await db().account.deleteMany({ where: { userId } });
     recorded.length = 0;
     await signInThere();

@@ -1,7 +1,7 @@
 import type { Control } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 
-/** Ends the page keys of a user of whom sessions have ended. */
+/** Ends the page keys of a user whose sessions have ended. */
 export type EndPageKeys = (userId: string) => Promise<void>;
 
 /** If no limiter can be told, the keys are refused within a minute of one being back. */

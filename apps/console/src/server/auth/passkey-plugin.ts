@@ -3,8 +3,8 @@ import { passkey } from '@better-auth/passkey';
 import { APIError } from 'better-auth';
 
 /**
- * Whether browsers make passkeys for this site. They need a name and an encrypted connection, or
- * `localhost`.
+ * Whether browsers make passkeys for this site. They need a host name and an encrypted connection,
+ * or `localhost`.
  */
 export function canHavePasskeys(consoleUrl: string): boolean {
   const { protocol, hostname } = new URL(consoleUrl);
@@ -12,8 +12,8 @@ export function canHavePasskeys(consoleUrl: string): boolean {
 }
 
 /**
- * A passkey stands for password and second factor. So its device must check each time who uses it:
- * the plugin only asks for that.
+ * A passkey stands for the password and the second factor. So its device must check each time who
+ * is using it. By itself, the plugin only asks for that.
  */
 export const passkeyPlugin = (consoleUrl: string) =>
   passkey({

@@ -39,27 +39,27 @@ export type PasskeySignIn =
   | { readonly outcome: 'signed in'; readonly headers: Headers; readonly userId: string }
   /**
    * The passkey is not one of an account here, or the attempt is over. Or it is the passkey of this
-   * user, and was not proven: the signature is wrong, or its device did not check who uses it.
+   * user, and was not proven: the signature is wrong, or its device did not check who was using it.
    */
   | { readonly outcome: 'wrong'; readonly userId: string | null };
 
 /**
  * Passkeys of accounts that have a password. A passkey signs in alone: having the device is one
  * factor, and what the device checks is the other. Once an account has one, its password alone no
- * longer lets in. `headers` contain the browser's cookies.
+ * longer lets anyone in. `headers` contain the browser's cookies.
  */
 export interface Passkeys {
   list(userId: string): Promise<readonly PasskeyView[]>;
   /** Begins to make a passkey for the signed-in user. The caller has checked the password. */
   offer(headers: Headers): Promise<Challenge<PublicKeyCredentialCreationOptionsJSON> | null>;
   /**
-   * Keeps the passkey that the browser has made. The first second factor of an account ends all
+   * Stores the passkey that the browser has made. The first second factor of an account ends all
    * other sessions: they began without it. Its recovery codes must have been made before.
    */
   add(made: MadePasskey): Promise<'added' | 'failed'>;
   /**
-   * Removes one of a user's passkeys.
-   * `last`: the account would be left without a second factor. That is turned off as a whole.
+   * Removes one of a user's passkeys. `last`: the account would be left without a second factor,
+   * which can only be turned off as a whole.
    */
   remove(userId: string, id: string): Promise<'removed' | 'last' | 'unknown'>;
   /** Begins to sign in whoever has a passkey. */
@@ -135,7 +135,7 @@ async function challenge({ auth }: PasskeysOptions, headers: Headers): ReturnTyp
   const response = await auth.api.generatePasskeyAuthenticationOptions({ headers, asResponse: true });
   if (!response.ok) throw new Error(`a passkey's challenge failed with ${response.status}`);
   const options = (await response.json()) as PublicKeyCredentialRequestOptionsJSON;
-  // The plugin asks the device to check its user only if it likes to.
+  // By itself, the plugin lets the device choose whether to check its user.
   return { options: { ...options, userVerification: 'required' }, headers: response.headers };
 }
 
@@ -158,13 +158,13 @@ async function signIn(
   return { outcome: 'signed in', headers: cookies, userId: user.id };
 }
 
-/** Browsers send anything. The database would fail over some of it. */
+/** Browsers may send anything. The database would fail on some of it. */
 const isCredentialId = (id: unknown): boolean => typeof id === 'string' && /^[\w-]{1,1400}$/.test(id);
 
-/** What the plugin says of a passkey that it knows. */
+/** What the plugin says about a passkey that it knows. */
 const UNPROVEN = new Set(['AUTHENTICATION_FAILED', 'USER_NOT_VERIFIED']);
 
-/** Whose passkey it was that an attempt did not prove. Null: it was checked against none. */
+/** Whose passkey an attempt failed to prove. Null: it was checked against none. */
 async function whoseUnproven(db: Db, credentialID: string, response: Response): Promise<string | null> {
   const { code = '' } = (await response.json()) as { readonly code?: string };
   if (!UNPROVEN.has(code)) return null;

@@ -4,7 +4,7 @@ import { createAuthMiddleware } from 'better-auth/api';
 
 /*
  * Replaces the secret that signs cookies, without signing anyone out. better-auth 1.7.25 knows
- * several secrets for what it encrypts (`secrets`), but verifies cookies by the current one only.
+ * several secrets for what it encrypts (`secrets`), but verifies cookies with the current one only.
  */
 
 /** The form of better-auth's `secrets`, the current one first. */
@@ -19,8 +19,8 @@ const versionOf = (secret: string): number =>
   createHash('sha256').update('tidegate auth secret').update(secret).digest().readUInt32BE() >>> 1;
 
 /**
- * Takes cookies that the previous secret signed as if the current one had signed them. Browsers
- * keep theirs, so they are signed out when the previous secret is given up.
+ * Accepts cookies that the previous secret signed, as if the current one had signed them. Browsers
+ * keep their cookies, so they are signed out when the previous secret is given up.
  */
 export function acceptPrevious(current: string, previous: string): BetterAuthPlugin {
   const handler = createAuthMiddleware(async ({ request, headers: given }) => {
@@ -37,7 +37,7 @@ export function acceptPrevious(current: string, previous: string): BetterAuthPlu
 const signatureOf = (value: string, secret: string): Buffer =>
   createHmac('sha256', secret).update(value).digest();
 
-/** Signs the values of a Cookie header anew that the previous secret signed. */
+/** Signs anew those values of a Cookie header that the previous secret signed. */
 function resigned(cookies: string, current: string, previous: string): string {
   const parts = cookies.split(';').map((part) => {
     const [, name, text = ''] = /^\s*([^=]+)=(.*)$/.exec(part) ?? [];

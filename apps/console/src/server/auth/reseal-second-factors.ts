@@ -11,9 +11,9 @@ interface Resealed {
 
 /**
  * Encrypts second factors under the current secret that were encrypted under the previous one, so
- * that nothing needs the previous one any more. Consoles may do this at the same time. `unreadable`
- * are those that neither secret opens: their owners need `ctl member reset-two-factor`. Rejects
- * when the signal aborts, after the one that it is at. The next start continues.
+ * that nothing needs the previous one any more. Several consoles may do this at the same time. When
+ * the signal aborts, this finishes the one in progress and rejects. The next start continues.
+ * `unreadable`: those that neither secret opens. Their owners need `ctl member reset-two-factor`.
  */
 export async function resealSecondFactors(
   { db, auth }: { db: Db; auth: Auth },

@@ -63,7 +63,7 @@ async function password(
   return { outcome: result.outcome, headers: new Headers({ cookie: cookies.filter(Boolean).join('; ') }) };
 }
 
-/** A browser that has kept nothing but by what it is known. */
+/** A browser that has kept only the cookie by which it is known. */
 const withoutSession = (headers: Headers): Headers => {
   const cookies = `${headers.get('cookie')}`.split('; ').filter((cookie) => cookie.includes('.device.'));
   expect(cookies).toHaveLength(1);
@@ -79,7 +79,7 @@ async function lock(email: string, uri: string, browser?: Headers): Promise<numb
   }
 }
 
-/** An account that uses an authenticator app, and a session of it. */
+/** An account that uses an authenticator app, and one of its sessions. */
 async function withApp(ofEmail?: string) {
   const email = await account(ofEmail);
   const { headers } = await password(email);
@@ -257,7 +257,7 @@ describe('an authenticator app', () => {
     const lost = (await withApp()).email;
     await db().twoFactor.updateMany({ where: { user: { email: lost } }, data: { secret: '$ba$1$00' } });
     const both = { db: db(), auth: authWith(SECRET) };
-    // The first of them stops before it has done any.
+    // The first call stops before it has done any.
     await expect(resealSecondFactors(both, AbortSignal.abort())).rejects.toThrow('aborted');
     const { signal } = new AbortController();
     expect(await resealSecondFactors(both, signal)).toEqual({ resealed: others, unreadable: 1 });
@@ -340,7 +340,7 @@ describe('an authenticator app', () => {
 });
 
 describe('the trail of an account', () => {
-  /** The second step, and what it records. */
+  /** The second step, and the events that it records. */
   function audited() {
     const events: AccountEvent[] = [];
     const step = auditedSecondFactor(factor, async (event) => void events.push(event));

@@ -62,7 +62,7 @@ interface WithCode {
 export interface SecondFactor {
   /** Whether the account has an authenticator app in use. A passkey is a second factor, too. */
   hasApp(userId: string): Promise<boolean>;
-  /** Replaces the recovery codes, also those of an account whose passkeys are its second factor. */
+  /** Begins to set up an app, and replaces the recovery codes, even if passkeys are in use. */
   begin(proof: WithPassword): Promise<SetUp>;
   /**
    * Takes the new app into use. The first second factor of an account ends all other sessions: they
@@ -74,10 +74,10 @@ export interface SecondFactor {
   /** Removes the app and all passkeys. */
   remove(proof: WithPassword): Promise<Removed>;
   /**
-   * Ends a sign-in that has begun with a password, by a code of the app or a recovery code, each of
-   * which works once. Five wrong codes end the sign-in. Ten in 15 minutes lock the account's second
-   * step until these are over, except in a browser that completed one before: it has ten of its
-   * own.
+   * Completes a sign-in that has begun with a password, with a code of the app or a recovery code,
+   * each of which works once. Five wrong codes end the sign-in. Ten in 15 minutes lock the
+   * account's second step until these are over, except in a browser that has completed one before:
+   * it has ten of its own.
    */
   complete(attempt: WithCode): Promise<SecondStep>;
 }
@@ -90,9 +90,10 @@ interface VerifiedStep {
 const APP_CODE = /^\d{6}$/;
 
 /**
- * Codes for an account, of all browsers together, and of each browser that it signed in with a
- * second factor before. So whoever knows the password alone locks nobody out of such a browser, and
- * has no more guesses for having signed in before there was a second factor.
+ * How many codes may be tried for an account: in each browser in which it has signed in with a
+ * second factor before, and in all others together. So someone who knows only the password cannot
+ * lock the owner out of such a browser, and gets no more guesses for having signed in before there
+ * was a second factor.
  */
 const CODES: Allowance = { attempts: 10, windowMs: 15 * 60_000 };
 
@@ -208,7 +209,7 @@ async function complete(options: SecondFactorOptions, { code, headers }: WithCod
     return { outcome: 'wrong', userId: user.id, by };
   }
   if (WRONG.has(await problemOf(response))) return { outcome: 'wrong', userId, by };
-  // It was not compared with anything.
+  // The code was not compared with anything.
   await giveBack(db, key);
   return { outcome: 'over' };
 }
@@ -222,7 +223,7 @@ function codesKey(
   return `codes:${digest(email)}${device?.userId === id ? ` device:${device.id}` : ''}`;
 }
 
-/** The answer's headers, by which the browser is also known from now on. */
+/** The answer's headers, with a cookie by which the browser is known from now on. */
 function known(
   { devices }: SecondFactorOptions,
   response: Response,
@@ -234,7 +235,10 @@ function known(
   return all;
 }
 
-/** Remembers a value among the attempts to sign in, which are deleted when their time is over. */
+/**
+ * Remembers a value among the attempts to sign in, which are deleted when their time is over.
+ * False: it was remembered already.
+ */
 async function isFirst(
   { db, now }: SecondFactorOptions,
   kind: 'code' | 'locked',
@@ -246,12 +250,12 @@ async function isFirst(
   return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
 }
 
-/** An app's code is right for a minute and a half. A longer time does no harm. */
+/** An app's code is valid for a minute and a half. A longer time does no harm. */
 const CODE_REMEMBERED_MS = 5 * 60_000;
 /** A sign-in that has begun waits ten minutes for its second step. */
 const STEP_REMEMBERED_MS = 11 * 60_000;
 
-/** Codes are shown in groups, and people type them so. */
+/** Codes are shown in groups, and people type them that way. */
 const compact = (code: string): string => code.replace(/\s/g, '');
 
 const WRONG = new Set(['INVALID_PASSWORD', 'INVALID_CODE', 'INVALID_BACKUP_CODE']);
@@ -267,8 +271,8 @@ const failure = async (response: Response): Promise<Failure> => ({
 });
 
 /**
- * Without a sign-in that waits for its second step. If the session ended in this moment,
- * better-auth would check the code for that one, and nobody would count it.
+ * Drops the cookie of a sign-in that waits for its second step. If the session ended at this
+ * moment, better-auth would check the code for that sign-in, and nothing would count the attempt.
  */
 function withoutStep(headers: Headers): Headers {
   const cookies = (headers.get('cookie') ?? '').split(';');

@@ -3,9 +3,9 @@ import type { Db } from '@tidegate/db';
 import type { Auth } from './auth.ts';
 import type { EndPageKeys } from './page-keys.ts';
 
-/** What an id can look like. Postgres refuses to look for some other texts. */
+/** What an id can look like. Postgres refuses to search for some other strings. */
 const ID = /^\w{1,64}$/;
-/** How long a session's last use may be out of date. */
+/** By how much a session's last use may be out of date. */
 const PRECISION_MS = 60_000;
 
 export interface OpenSession {
@@ -20,7 +20,7 @@ export interface OpenSession {
 
 export interface ListedSession {
   readonly id: string;
-  /** As the browser told it. */
+  /** As the browser sent it. */
   readonly userAgent: string;
   readonly startedAt: Date;
   readonly lastSeenAt: Date;
@@ -28,13 +28,13 @@ export interface ListedSession {
 
 export interface UserSessions {
   /**
-   * The session whose cookie `headers` contain. Null: there is none, or nobody used it for too
-   * long, and it is ended now. It counts as used if `used` says so.
+   * The session whose cookie `headers` contain. Null: there is none, or it was unused for too long
+   * and is ended now. `used`: this counts as a use.
    */
   current(headers: Headers, used: boolean): Promise<OpenSession | null>;
   /** A user's sessions, last used first. */
   list(userId: string): Promise<ListedSession[]>;
-  /** Ends one of the user's sessions. False: there is none with this id, whatever it may be. */
+  /** Ends one of the user's sessions. False: there is none with this id, which may be anything. */
   end(userId: string, sessionId: unknown): Promise<boolean>;
 }
 
@@ -83,8 +83,8 @@ export function createSessions({ db, auth, idleTimeoutMs, now }: SessionsOptions
 
 /**
  * Ends what a password may have begun before passwords were turned off: sessions, and sign-ins that
- * wait for their second step. Nothing tells which sessions a password did not begin, so everyone
- * who has one signs in anew. Their page keys end, too.
+ * wait for their second step. Nothing tells which sessions began without a password, so everyone
+ * who has one must sign in again. Their page keys end, too.
  */
 export async function endPasswordSessions(db: Db, endPageKeys: EndPageKeys): Promise<void> {
   const accounts = { some: { providerId: CREDENTIAL } };

@@ -60,7 +60,7 @@ const attempt = (email: string, password: string, address: string, headers = new
 const guard = (address: string, email: string, headers = new Headers()) =>
   signIn.guard(address, email, headers);
 
-/** Leaves what 300 attempts from elsewhere leave. */
+/** Leaves the count that 300 attempts from elsewhere would leave. */
 async function useUp(email: string): Promise<void> {
   await guard('10.4.1.1', email);
   await db().signInAttempt.update({ where: { key: `email:${digest(email)}` }, data: { count: 300 } });
@@ -171,7 +171,7 @@ describe('sign-in with a password', () => {
     await tries(15);
     clock.advance(60_000);
     await tries(15);
-    // The minute has five left, and the quarter of an hour none.
+    // The limit of the minute has five attempts left, and that of 15 minutes has none.
     for (const wait of await tries(10)) expect(wait).toBe(14 * 60);
   });
 
@@ -286,7 +286,7 @@ describe('sign-in with a password', () => {
   });
 });
 
-/** Signs in with the first password. Something happens once that was found to be right. */
+/** Signs in with the first password. Something happens once that has been found to be right. */
 function signInDuring(happens: () => Promise<void>) {
   const verify: Hashing['verify'] = async (given) => {
     const isRight = await cheapHashing.verify(given);

@@ -21,7 +21,7 @@ const PER_EMAIL_AND_NETWORK: Allowance = { attempts: 30, windowMs: 15 * 60_000 }
  */
 const PER_EMAIL: Allowance = { attempts: 300, windowMs: 15 * 60_000 };
 /**
- * For an e-mail in a browser in which it has signed in before, instead of the other two. So nobody
+ * For an e-mail in a browser in which it has signed in before, instead of the two above. So no one
  * else can lock it out there.
  */
 const PER_EMAIL_AND_DEVICE: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
@@ -31,12 +31,12 @@ const PER_EMAIL_AND_DEVICE: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
 const MAX_SESSIONS_DELETED = 100;
 
 /**
- * A wrong attempt is answered this long after it began. To check one takes less, and for an account
- * a little longer than for none, because the account's password is looked up.
+ * A wrong attempt is answered this long after it began. Checking one takes less time, but a little
+ * more if there is an account, because its password is looked up.
  */
 const WRONG_MS = 500;
 
-/** What better-auth says of attempts that are not right. Anything else is the console's failure. */
+/** What better-auth says about wrong attempts. Anything else is the console's failure. */
 const WRONG = new Set([
   'INVALID_EMAIL_OR_PASSWORD',
   'INVALID_EMAIL',
@@ -99,7 +99,7 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
   const deviceIdOf = async (headers: Headers, email: string): Promise<string | null> => {
     const device = devices.known(headers, email);
     if (!device) return null;
-    // An account that was deleted, and made anew with its e-mail, is another one.
+    // An account that was deleted and created again with the same e-mail is another one.
     const account = await db.user.findUnique({ where: { id: device.userId }, select: { id: true } });
     return account ? device.id : null;
   };

@@ -36,7 +36,9 @@ async function start(limits: Partial<ClientLimits>): Promise<number[]> {
   return read;
 }
 
-/** Sends bytes and resolves to all that came back when the server has closed the connection. */
+/**
+ * Sends bytes, and resolves to everything that has come back once the server closes the connection.
+ */
 async function endOf(sent: string): Promise<string> {
   const socket = connect(site.port, '127.0.0.1').on('error', () => {});
   sockets.push(socket);

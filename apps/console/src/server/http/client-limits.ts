@@ -12,15 +12,15 @@ export interface ClientLimits {
 }
 
 /**
- * The largest bodies have the images with which someone tries a model. They may be a little larger
- * than the API takes, so that people read its refusal.
+ * The largest bodies carry images to try a model with. They may be a little larger than the API
+ * takes, so that people see its refusal.
  */
 export const CLIENT_LIMITS: ClientLimits = {
   headersMs: 15_000,
   requestMs: 60_000,
   maxBodyBytes: 21 * 1024 * 1024,
   maxConnections: 5_000,
-  // A model that someone tries may wake for one minute and think for two.
+  // A model that someone tries may take one minute to wake and two to think.
   silentMs: 300_000,
 };
 const MAX_HEADER_BYTES = 32 * 1024;
@@ -47,8 +47,8 @@ export function limitConnections(server: Server, { maxConnections, silentMs }: C
 }
 
 /**
- * Returns false, and answers 413, if the body says that it is too large. Ends the connection of a
- * body that turns out to be.
+ * Returns false, and answers 413, if the request announces too large a body. Ends the connection if
+ * the body turns out to be too large.
  */
 export function limitBody(
   request: IncomingMessage,

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Browsers and proxies pipeline nothing. */
+/** Browsers and proxies do not pipeline requests. */
 const MAX_PIPELINED = 16;
 const behind = new WeakMap<Socket, number>();
 
 /**
  * Resolves once all earlier requests of the same connection are answered. Node begins them all at
- * once, so that one packet would be thousands of screens. Never resolves if the connection ends
+ * once, so one packet could ask for thousands of screens. Never resolves if the connection ends
  * before; too many requests end it.
  */
 export function nextOnConnection({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -25,7 +25,7 @@ export function nextOnConnection({ socket }: IncomingMessage, response: ServerRe
 
 /**
  * Drops the rest of a body once its request is answered. Whoever began to read it may have stopped,
- * as the framework does at an error. Then Node would read nothing more from the connection, and the
+ * as the framework does on an error. Then Node would read nothing more from the connection, and the
  * next request on it, which may be another person's behind a proxy, would get no answer.
  */
 export function dropRest(request: IncomingMessage, response: ServerResponse): void {

@@ -3,7 +3,7 @@ import { RequestQueue } from './request-queue.ts';
 
 const LIMITS = { atOnce: 2, maxWaiting: 3, countedMs: 2 ** 30 };
 
-/** Notes who begins, in which order, and ends none by itself. */
+/** Notes which requests begin, and in which order. Ends none by itself. */
 function observed(limits = LIMITS) {
   const queue = new RequestQueue(limits);
   const begun: string[] = [];

@@ -8,8 +8,8 @@ export interface QueueLimits {
 }
 
 /**
- * A screen takes some milliseconds and 300 KB. Thousands that are asked for at once would take all
- * memory, and nobody else would get an answer meanwhile.
+ * A screen takes some milliseconds and 300 KB. Thousands at once would take all memory, and no one
+ * else would get an answer meanwhile.
  */
 export const QUEUE_LIMITS: QueueLimits = { atOnce: 32, maxWaiting: 250, countedMs: 500 };
 
@@ -26,7 +26,9 @@ export class RequestQueue {
     this.#limits = limits;
   }
 
-  /** Resolves once a request may begin, to what is called when it is over. Null: too many wait. */
+  /**
+   * Resolves once a request may begin, to a function to call when it is over. Null: too many wait.
+   */
   take(address: string): Promise<() => void> | null {
     if (this.#begun < this.#limits.atOnce) return Promise.resolve(this.#begin());
     const own = this.#waiting.get(address) ?? [];

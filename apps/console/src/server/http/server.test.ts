@@ -12,7 +12,7 @@ import { type Site, startSite } from './server.ts';
 
 let site: Site | undefined;
 const logged: string[] = [];
-/** Screens that take until the test says so, and how many of them were begun at once. */
+/** Screens that take until the test ends them, and how many of them were under way at once. */
 const slow = { now: 0, most: 0, done: [] as (() => void)[] };
 beforeEach(() => {
   Object.assign(slow, { now: 0, most: 0, done: [] });

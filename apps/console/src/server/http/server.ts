@@ -17,7 +17,7 @@ import { securityHeaders } from './security.ts';
 
 const NONCE_BYTES = 18;
 const PLAIN = { 'content-type': 'text/plain; charset=utf-8' };
-/** Within what main.ts allows for the end of the service. */
+/** Less than main.ts allows for the shutdown of the service. */
 const DRAIN_MS = 8_000;
 const BUSY = { ...PLAIN, 'retry-after': '1' };
 
@@ -99,7 +99,7 @@ function secure(
   request.headers[NONCE_HEADER] = nonce;
   request.headers[CLIENT_ADDRESS_HEADER] = clientAddress(request, trustedProxies);
   request.headers[PATH_HEADER] = request.url ?? '/';
-  // When an action redirects, the framework fetches the other page from here by this scheme. A
+  // When an action redirects, the framework fetches the other page from here over this scheme. A
   // proxy's callers use https. This server never does.
   delete request.headers['x-forwarded-proto'];
 }
@@ -114,8 +114,8 @@ function pathOf(asked = '/'): string {
 }
 
 /**
- * Whether this is a path, and it and its query are text: percent-encoded UTF-8, without NUL, which
- * no name or id has. The framework fails on others, and so does Postgres.
+ * Whether this is a path that, like its query, is text: percent-encoded UTF-8 without NUL, which no
+ * name or id has. The framework fails on anything else, and so does Postgres.
  */
 function isReadable(url = '/'): boolean {
   try {
@@ -137,7 +137,7 @@ const isOwn = ({ method = '', headers }: IncomingMessage, consoleUrl: string): b
 
 /**
  * The framework also compares the Origin of a change with the host. A proxy may have replaced the
- * host by its own name for this server. So this sets the host to the Origin's, which has been
+ * host with its own name for this server. So this sets the host to the Origin's, which has been
  * checked.
  */
 function vouchForOrigin({ method = '', headers }: IncomingMessage): void {
@@ -145,7 +145,7 @@ function vouchForOrigin({ method = '', headers }: IncomingMessage): void {
   headers['x-forwarded-host'] = new URL(headers.origin).host;
 }
 
-/** A connection would stay open after its answer, as browsers ask for. */
+/** Also closes connections after their answers. They would stay open, as browsers ask. */
 async function close(server: Server, answering: ReadonlySet<ServerResponse>, drainMs: number): Promise<void> {
   const closed = once(server, 'close');
   server.close();

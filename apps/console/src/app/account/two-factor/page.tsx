@@ -9,7 +9,7 @@ import { Shell } from '#shell/shell.tsx';
 export const metadata: Metadata = { title: 'Two-factor' };
 
 /**
- * Where an organization that requires a second factor leads members who have none. With `app`, an
+ * Where an organization that requires a second factor sends members who have none. With `app`, an
  * account with passkeys also gets an authenticator app.
  */
 export default async function TwoFactor({

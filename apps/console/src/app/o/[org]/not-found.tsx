@@ -4,7 +4,10 @@ import { Empty } from '#ui/page.tsx';
 
 export const metadata: Metadata = { title: 'Not found' };
 
-/** Shown for a page of what the organization does not have. The rest of the console stays. */
+/**
+ * Shown for a page about something that the organization does not have. The rest of the console
+ * stays.
+ */
 export default function NothingHere() {
   return (
     <section className="card-surface">

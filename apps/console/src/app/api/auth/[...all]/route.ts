@@ -1,8 +1,8 @@
 import { services } from '#server/services.ts';
 
 /**
- * The identity provider sends browsers back to this path. Server actions do everything else of the
- * auth library.
+ * The identity provider sends browsers back to this path. Everything else that the auth library
+ * does goes through server actions.
  */
 const CALLBACK = /^\/api\/auth\/(oauth2\/callback|callback)\/oidc$/;
 

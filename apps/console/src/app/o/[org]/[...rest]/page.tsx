@@ -3,7 +3,7 @@ import { notFound } from 'next/navigation';
 
 export const metadata: Metadata = { title: 'Not found' };
 
-/** An address that no screen has. The organization's menu stays around the message. */
+/** An address that belongs to no screen. The organization's menu stays around the message. */
 export default function NoSuchScreen() {
   notFound();
 }

@@ -103,7 +103,7 @@ const RequestsHeader = ({ path, mayFollow }: { path: string; mayFollow: boolean 
   />
 );
 
-/** Addresses of the first page and of the next one. Null: it is the first, or the last. */
+/** Addresses of the first page and of the next one. Null: this is the first page, or the last. */
 function Pages({ newest, older }: { newest: string | null; older: string | null }) {
   const look = 'button button--secondary button--sm';
   return (

@@ -31,7 +31,7 @@ export default async function Usage({ params, searchParams }: UsageProps) {
       ...(modelId ? { modelId } : {}),
     }),
   );
-  // What is chosen may have no usage together. Then a row of each alone has its name.
+  // The chosen key and model may have no usage together. Then a row of each alone has its name.
   const named: readonly UsageRowView[] =
     keyId !== '' && modelId !== '' && usage.rows.length === 0
       ? (

@@ -18,7 +18,7 @@ const PERIODS: Readonly<Record<ErrorsPeriod, string>> = {
   '30d': '30 days',
 };
 
-/** The periods as refusals have them. */
+/** The same periods, as `showRefusals` takes them. */
 const SPANS = { '24h': { hours: 24 }, '7d': { days: 7 }, '30d': { days: 30 } } as const satisfies Record<
   ErrorsPeriod,
   object
