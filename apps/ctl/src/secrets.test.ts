@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newPageKeyId, open } from '@tidegate/contracts';
+import { newPageKeyId, unseal } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { ctl } from './testing/ctl.ts';
@@ -32,7 +32,7 @@ const publish = (name: string, flags: readonly string[]) => {
   return ctl(args, env, ASKED);
 };
 const upstreamKeyOf = async (name: string, key = Buffer.alloc(32, 1)) =>
-  open([key], (await db.model.findFirstOrThrow({ where: { name } })).upstreamKey ?? Buffer.of());
+  unseal([key], (await db.model.findFirstOrThrow({ where: { name } })).upstreamKey ?? Buffer.of());
 
 describe('a secret', () => {
   it('is read from standard input: an upstream key', async () => {

@@ -1,7 +1,7 @@
 import { createCipheriv, randomBytes } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { open, parseSecretKey, seal, underKey } from './sealed.ts';
+import { parseSecretKey, seal, underKey, unseal } from './sealed.ts';
 
 const KEY = randomBytes(32);
 
@@ -16,25 +16,25 @@ function sealedWithoutKeyId(key: Uint8Array, text: string): Buffer {
 
 describe('a sealed secret', () => {
   it('opens under its key to what was sealed', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => open([KEY], seal(KEY, text)) === text));
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => unseal([KEY], seal(KEY, text)) === text));
   });
 
   it('does not open under another key', () => {
-    expect(open([randomBytes(32)], seal(KEY, 'sk-upstream'))).toBeNull();
+    expect(unseal([randomBytes(32)], seal(KEY, 'sk-upstream'))).toBeNull();
   });
 
   it('opens under the previous key while the key is being replaced, and tells which of them it is under', () => {
     const [current, previous] = [randomBytes(32), randomBytes(32)];
     const [fresh, old] = [seal(current, 'fresh'), seal(previous, 'old')];
-    expect([fresh, old].map((sealed) => open([current, previous], sealed))).toEqual(['fresh', 'old']);
+    expect([fresh, old].map((sealed) => unseal([current, previous], sealed))).toEqual(['fresh', 'old']);
     expect([fresh, old].map((sealed) => underKey(current, sealed))).toEqual([true, false]);
   });
 
   it('opens if it was sealed before sealed values named their key, under the current or the previous key', () => {
     const sealed = sealedWithoutKeyId(KEY, 'sk-upstream');
-    expect(open([KEY], sealed)).toBe('sk-upstream');
-    expect(open([randomBytes(32), KEY], sealed)).toBe('sk-upstream');
-    expect(open([randomBytes(32)], sealed)).toBeNull();
+    expect(unseal([KEY], sealed)).toBe('sk-upstream');
+    expect(unseal([randomBytes(32), KEY], sealed)).toBe('sk-upstream');
+    expect(unseal([randomBytes(32)], sealed)).toBeNull();
     expect(underKey(KEY, sealed)).toBe(false);
   });
 
@@ -44,7 +44,7 @@ describe('a sealed secret', () => {
       fc.property(fc.nat(sealed.length - 1), fc.integer({ min: 1, max: 255 }), (at, flip) => {
         const altered = Buffer.from(sealed);
         altered[at] = (altered[at] ?? 0) ^ flip;
-        return open([KEY], altered) === null && open([KEY], sealed.subarray(0, at)) === null;
+        return unseal([KEY], altered) === null && unseal([KEY], sealed.subarray(0, at)) === null;
       }),
     );
   });

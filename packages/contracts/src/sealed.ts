@@ -47,7 +47,7 @@ export function underKey(secretKey: Uint8Array, sealed: Uint8Array): boolean {
  * Returns the text that was sealed under one of these keys. Null: it was sealed under another key,
  * was altered, or was never sealed.
  */
-export function open(secretKeys: readonly Uint8Array[], sealed: Uint8Array): string | null {
+export function unseal(secretKeys: readonly Uint8Array[], sealed: Uint8Array): string | null {
   for (const secretKey of secretKeys) {
     if (sealed[0] === VERSION && !underKey(secretKey, sealed)) continue;
     const text = openUnder(secretKey, Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength));

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { open } from '@tidegate/contracts';
+import { unseal } from '@tidegate/contracts';
 import { testClock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import { verifyPassword } from 'better-auth/crypto';
@@ -430,7 +430,7 @@ describe('models', () => {
     expect(fixture.runner.calls).toEqual([`refresh ${published.id}`]);
     const row = await db().model.findUniqueOrThrow({ where: { id: published.id } });
     expect(row.settings).toEqual({ urls: ['http://127.0.0.1:9/v1'] });
-    expect(open([SECRET_KEY], row.upstreamKey as Uint8Array)).toBe('sk-upstream');
+    expect(unseal([SECRET_KEY], row.upstreamKey as Uint8Array)).toBe('sk-upstream');
     expect(JSON.stringify(await db().auditEvent.findMany())).not.toContain('sk-upstream');
     expect(JSON.stringify(value(await fixture.control.listModels(OPERATOR, { org })))).not.toContain(
       'sk-upstream',

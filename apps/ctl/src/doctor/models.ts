@@ -1,4 +1,4 @@
-import { open } from '@tidegate/contracts';
+import { unseal } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import { type Finding, fine, some, warn, wrong } from './report.ts';
 
@@ -9,7 +9,7 @@ export async function upstreamKeyFinding(db: Db, secretKeys: readonly Uint8Array
     select: { name: true, upstreamKey: true, org: { select: { slug: true } } },
     orderBy: { id: 'asc' },
   });
-  const shut = models.filter(({ upstreamKey }) => upstreamKey && open(secretKeys, upstreamKey) === null);
+  const shut = models.filter(({ upstreamKey }) => upstreamKey && unseal(secretKeys, upstreamKey) === null);
   if (shut.length === 0) return fine('upstream keys', `${models.length} upstream keys open with SECRET_KEY`);
   return wrong(
     'upstream keys',

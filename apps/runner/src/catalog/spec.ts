@@ -1,5 +1,5 @@
 import type { Condition } from '@tidegate/contracts';
-import { open } from '@tidegate/contracts';
+import { unseal } from '@tidegate/contracts';
 import type { Model as ModelRow } from '@tidegate/db';
 import type { Mode } from '../condition/machine.ts';
 import { type DriverSettings, parseSettings } from '../drivers/settings.ts';
@@ -42,7 +42,7 @@ export interface PersistedCondition {
 export const KEY_DOES_NOT_OPEN = 'Its upstream key does not open: it was sealed under another secret key.';
 
 export function specOf(row: ModelRow, secretKeys: readonly Uint8Array[]): ModelSpec {
-  const upstreamKey = row.upstreamKey ? open(secretKeys, row.upstreamKey) : '';
+  const upstreamKey = row.upstreamKey ? unseal(secretKeys, row.upstreamKey) : '';
   const driver: DriverSettings =
     upstreamKey === null
       ? { driver: 'unusable', reason: KEY_DOES_NOT_OPEN }

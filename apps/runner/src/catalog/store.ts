@@ -1,4 +1,4 @@
-import { open } from '@tidegate/contracts';
+import { unseal } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Lead } from '../lead/lead.ts';
 import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
@@ -81,7 +81,7 @@ export function postgresStore(
     upstreamKey: async (modelId) => {
       const select = { upstreamKey: true };
       const row = await db.model.findFirst({ where: { id: modelId, deletedAt: null }, select });
-      return row?.upstreamKey ? open(secretKeys, row.upstreamKey) : row ? '' : undefined;
+      return row?.upstreamKey ? unseal(secretKeys, row.upstreamKey) : row ? '' : undefined;
     },
     writeCondition: (modelId, { condition, reason, atMs }) =>
       lead.writeCondition({ modelId, condition, reason: reason || null, at: new Date(atMs) }),

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { open } from '@tidegate/contracts';
+import { unseal } from '@tidegate/contracts';
 import { testClock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import { createFixture, type Fixture, OPERATOR, refusal, SECRET_KEY, value } from '../fixture.ts';
@@ -49,7 +49,7 @@ describe('a published model', () => {
   it('takes a new upstream key, sealed, and gives up what is set to null', async () => {
     const id = await publish({ ...external, upstreamKey: 'sk-old', upstreamModel: 'a', healthPath: '/up' });
     value(await change({ upstreamKey: 'sk-new' }));
-    expect(open([SECRET_KEY], (await rowOf(id)).upstreamKey as Uint8Array)).toBe('sk-new');
+    expect(unseal([SECRET_KEY], (await rowOf(id)).upstreamKey as Uint8Array)).toBe('sk-new');
     value(await change({ upstreamKey: null, upstreamModel: null, healthPath: null }));
     const { upstreamKey, upstreamModel, settings } = await rowOf(id);
     expect([upstreamKey, upstreamModel, settings]).toEqual([null, null, { urls: ['http://127.0.0.1:9/v1'] }]);

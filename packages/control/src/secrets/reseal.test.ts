@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, expect, it } from '@jest/globals';
-import { newModelId, open, seal, underKey } from '@tidegate/contracts';
+import { newModelId, seal, underKey, unseal } from '@tidegate/contracts';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import { createControl } from '../control.ts';
 import { SECRET_KEY as CURRENT, createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
@@ -48,7 +48,7 @@ it('seals all upstream keys under the current key, those of deleted models too, 
   expect(runner.calls).toHaveLength(MANY);
   const now = await db().model.findMany({ where: { upstreamKey: { not: null } } });
   const keyOf = new Map(now.map(({ name, upstreamKey }) => [name, upstreamKey as Uint8Array]));
-  expect(old.map(({ name }) => open([CURRENT], keyOf.get(name) ?? Buffer.of()))).toEqual(
+  expect(old.map(({ name }) => unseal([CURRENT], keyOf.get(name) ?? Buffer.of()))).toEqual(
     old.map((_, i) => `sk-${i}`),
   );
   const events = await db().auditEvent.findMany({ where: { orgId, action: 'model.reseal' } });
@@ -57,7 +57,7 @@ it('seals all upstream keys under the current key, those of deleted models too, 
   );
   expect(events[0]).toMatchObject({ actor: 'ctl', details: { name: expect.stringMatching(/^old|^gone/) } });
   expect(underKey(CURRENT, keyOf.get('gone') ?? Buffer.of())).toBe(true);
-  expect(open([LOST], keyOf.get('lost') ?? Buffer.of())).toBe('sk');
+  expect(unseal([LOST], keyOf.get('lost') ?? Buffer.of())).toBe('sk');
 });
 
 it('raises the version of what it seals, by which runners find it, even those that were not told', async () => {

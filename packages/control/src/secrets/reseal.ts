@@ -1,4 +1,4 @@
-import { open, seal, underKey } from '@tidegate/contracts';
+import { seal, underKey, unseal } from '@tidegate/contracts';
 import { type Actor, operatorOnly } from '../access/access.ts';
 import { audit, auditInEach } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -117,7 +117,7 @@ function freshlySealed(
   { secretKey, previousSecretKey }: ControlDeps,
   sealed: Sealed,
 ): Sealed | 'unchanged' | null {
-  const text = open([secretKey, ...(previousSecretKey ? [previousSecretKey] : [])], sealed);
+  const text = unseal([secretKey, ...(previousSecretKey ? [previousSecretKey] : [])], sealed);
   if (text === null) return null;
   return underKey(secretKey, sealed) ? 'unchanged' : Uint8Array.from(seal(secretKey, text));
 }
