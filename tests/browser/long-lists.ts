@@ -177,7 +177,7 @@ export function describeLongLists(site: Site): void {
         expect(await textOf(used(page))).toContain('Key 000');
         await page.getByRole('button', { name: /All models/ }).click();
         await page.getByRole('option', { name: 'model-119' }).click();
-        await page.getByText('Nothing in this time.').first().waitFor();
+        await page.getByText('No usage in this period.').first().waitFor();
         // Key and model are shown by name, although they have no usage together.
         await page.getByRole('button', { name: /Key 000/ }).waitFor();
         await page.getByRole('button', { name: /model-119/ }).waitFor();

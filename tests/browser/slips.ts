@@ -198,7 +198,7 @@ export function describeSlips(site: Site): void {
         await site.pageKey(owner, org);
         const { page } = await site.signedIn(owner);
         await page.goto(`${site.url()}/account`);
-        const warning = page.getByText(`${owner.email} had a key of Try it.`);
+        const warning = page.getByText(`${owner.email} had a Try it key.`);
         site.stack().kill('limiter', 'SIGSTOP');
         try {
           await page.getByRole('button', { name: /^End the session of / }).click();

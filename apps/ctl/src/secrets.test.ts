@@ -105,7 +105,7 @@ describe('a generated password', () => {
     expect(await ctl(set, env)).toEqual({
       status: 1,
       out: expect.stringMatching(/^Password: \w{20}\nIt is shown only once\.\n$/),
-      err: expect.stringContaining(`The change is saved. ${email} had a key of Try it.`),
+      err: expect.stringContaining(`The change is saved. ${email} had a Try it key.`),
     });
     const json = await ctl([...set, '--json'], env);
     expect(JSON.parse(json.out)).toMatchObject({ password: expect.any(String), inForce: false });
@@ -114,7 +114,7 @@ describe('a generated password', () => {
 
   it('is not made where passwords let nobody in, and none is set', async () => {
     const only = { ...env, OIDC_ONLY: 'true' };
-    const [email, refused] = ['lin@example.com', 'A password lets nobody in here'];
+    const [email, refused] = ['lin@example.com', 'Passwords are turned off'];
     const add = ['member', 'add', '--email', email, '--role', 'viewer'];
     for (const given of [['--password', 'long enough'], ['--password-stdin']])
       expect(await ctl([...add, ...given], only)).toMatchObject({

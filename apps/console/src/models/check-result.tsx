@@ -10,7 +10,7 @@ interface CheckResultProps {
 }
 
 /** Whether a check was refused although no field is at fault, so that it may be overruled. */
-export const isUncheckable = (refusal: ControlRefusal | null): boolean =>
+export const isOverrulable = (refusal: ControlRefusal | null): boolean =>
   refusal?.field === undefined && (refusal?.code === 'unavailable' || refusal?.code === 'limit_reached');
 
 /** What a check found, as sentences. */

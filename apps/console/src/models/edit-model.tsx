@@ -9,7 +9,7 @@ import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { changeModel, checkChange } from './actions.ts';
 import { changesOf } from './changes.ts';
-import { CheckResult, isUncheckable, textOfCheck } from './check-result.tsx';
+import { CheckResult, isOverrulable, textOfCheck } from './check-result.tsx';
 
 const FIELDS = [
   ...['urls', 'contextTokens', 'upstreamModel', 'upstreamKey', 'healthPath'],
@@ -31,7 +31,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
   const [dropsKey, setDropsKey] = useState(false);
   /** A check that found a problem with the change as it is typed now. */
   const [doubt, setDoubt] = useState<ModelCheck | null>(null);
-  const overrule = doubt !== null || isUncheckable(refusal);
+  const overrule = doubt !== null || isOverrulable(refusal);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);

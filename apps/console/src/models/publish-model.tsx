@@ -8,7 +8,7 @@ import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { checkModel, publishModel } from './actions.ts';
-import { CheckResult, isUncheckable, textOfCheck } from './check-result.tsx';
+import { CheckResult, isOverrulable, textOfCheck } from './check-result.tsx';
 import {
   checkOf,
   connectionOf,
@@ -24,7 +24,7 @@ const FIELDS = ['name', 'kind', 'contextTokens', 'urls', 'upstreamModel', 'upstr
 interface Checked {
   readonly found: ModelCheck;
   /** Whether it was the check before publishing, which the owner may overrule. */
-  readonly before: boolean;
+  readonly beforePublishing: boolean;
 }
 
 /** Publishes a model that already runs somewhere. Its servers are probed and share the requests. */
@@ -46,14 +46,14 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
     publishing.clear();
     const found = await testing.act(() => checkModel(connectionOf(org, typed)));
     if (!found) return;
-    setChecked({ found, before: false });
+    setChecked({ found, beforePublishing: false });
     const [first] = found.models;
     if (first) choose(first);
   };
   const publish = async (overruled: boolean) => {
     const found = overruled ? undefined : await publishing.act(() => checkModel(checkOf(org, typed)));
     if (!overruled && !found) return;
-    if (found && !found.ok) return setChecked({ found, before: true });
+    if (found && !found.ok) return setChecked({ found, beforePublishing: true });
     const published = await publishing.act(() => publishModel(publicationInputOf(org, typed)));
     if (!published) return;
     const reached = found ? ` ${textOfCheck(found)}` : '';
@@ -64,7 +64,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
       );
     onClose();
   };
-  const overrule = checked?.before === true || isUncheckable(publishing.refusal);
+  const overrule = checked?.beforePublishing === true || isOverrulable(publishing.refusal);
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     testing.clear();
@@ -98,7 +98,10 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
             <Button variant="secondary" size="sm" onPress={test} isPending={testing.pending}>
               Test the connection
             </Button>
-            <CheckResult check={checked?.found ?? null} anyway={checked?.before ? 'publish' : null} />
+            <CheckResult
+              check={checked?.found ?? null}
+              anyway={checked?.beforePublishing ? 'publish' : null}
+            />
           </div>
           {models.length > 1 && served ? (
             <Choice

@@ -45,7 +45,7 @@ export function ModelUsageTable({ models, isOfKey, hrefOf }: ModelsTableProps) {
   const columns = isOfKey ? COLUMNS : [...COLUMNS, ...TIMES];
   const [shown, setShown] = useState(PAGE);
   if (models.length === 0)
-    return <p className="grid h-56 place-items-center text-sm text-muted">Nothing in this time.</p>;
+    return <p className="grid h-56 place-items-center text-sm text-muted">No usage in this period.</p>;
   return (
     <>
       <Table label="Usage by model" cardsBelow="4xl" className="border-t border-border">

@@ -35,7 +35,7 @@ interface RowsTableProps {
 export function RowsTable({ rows, total, leftOut, hrefOf }: RowsTableProps) {
   const showMore = useMoreRows(rows.length);
   if (rows.length === 0)
-    return <p className="px-5 pt-4 pb-10 text-center text-sm text-muted">Nothing in this time.</p>;
+    return <p className="px-5 pt-4 pb-10 text-center text-sm text-muted">No usage in this period.</p>;
   return (
     <>
       <Table label="Usage by key and model" cardsBelow="4xl" className="border-t border-border">

@@ -33,7 +33,7 @@ function passwordsLetIn({ config }: Context, isSet: boolean): boolean {
   const { OIDC_ONLY } = config();
   if (OIDC_ONLY && isSet)
     throw new CommandError(
-      'A password lets nobody in here: people sign in through the identity provider only (OIDC_ONLY).',
+      'Passwords are turned off: people sign in through the identity provider only (OIDC_ONLY).',
     );
   return !OIDC_ONLY;
 }

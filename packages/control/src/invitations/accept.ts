@@ -5,7 +5,13 @@ import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { nameField, reference } from '../fields.ts';
 import { lockMembers } from '../members/lock.ts';
-import { createCredential, createUser, passwordField, type Secret, secretOf } from '../members/user.ts';
+import {
+  createCredential,
+  createUser,
+  type HashedPassword,
+  hashedPasswordOf,
+  passwordField,
+} from '../members/user.ts';
 import { weakPassword } from '../members/weak-password.ts';
 import {
   type ControlRefusal,
@@ -147,7 +153,7 @@ async function takeInvitation(tx: Tx, nowMs: number, token: string): Promise<Tak
 interface NewAccount {
   readonly name: string;
   /** Null: the account gets no password. */
-  readonly secret: Secret | null;
+  readonly secret: HashedPassword | null;
 }
 
 const NO_NAME: Fault = { field: 'name', message: 'Name must be given.' };
@@ -165,7 +171,7 @@ async function newAccountOf(
   if (withoutPassword) return ok({ name, secret: null });
   if (password === undefined) return refuseInput(NO_PASSWORD);
   const weak = await weakPassword(password, { email, org: org.name });
-  return weak ? refuseInput(weak) : ok({ name, secret: await secretOf(deps, password) });
+  return weak ? refuseInput(weak) : ok({ name, secret: await hashedPasswordOf(deps, password) });
 }
 
 /** Adds a weak password to the faults of the input, so that all of them are reported at once. */

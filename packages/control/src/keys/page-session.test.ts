@@ -87,7 +87,7 @@ describe('every page key of a person', () => {
     expect(set).toMatchObject({
       ok: true,
       value: { password: expect.any(String) },
-      notInForce: expect.stringContaining(`${going.email} had a key of Try it.`),
+      notInForce: expect.stringContaining(`${going.email} had a Try it key.`),
     });
     expect((await listed(org)).map((key) => [key.id, key.state])).toEqual([[id, 'Revoked']]);
     fixture.limiter.away = false;
@@ -112,7 +112,7 @@ describe('an organization that begins to require two-factor', () => {
     expect(await close()).toMatchObject({
       ok: true,
       value: { required: true },
-      notInForce: expect.stringContaining(`${going.email} had a key of Try it.`),
+      notInForce: expect.stringContaining(`${going.email} had a Try it key.`),
     });
     fixture.limiter.away = false;
     // Safe to repeat.

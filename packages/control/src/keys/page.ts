@@ -7,7 +7,7 @@ import { lockAccount, lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { type CreatedKey, insertKey } from './create.ts';
 import { removeRevoked } from './keys.ts';
-import { type PagesOf, type RevokedPageKey, revokePageKeys } from './revoke-pages.ts';
+import { type PageKeyFilter, type RevokedPageKey, revokePageKeys } from './revoke-pages.ts';
 import { PAGE_KEY } from './view.ts';
 
 /*
@@ -113,7 +113,7 @@ export async function endPageKey(
   return end(deps, actor, { userIds: [actor.userId], orgIds: [org.value.id], keyId });
 }
 
-async function end(deps: ControlDeps, actor: Actor, pages: PagesOf): Promise<Result<null>> {
+async function end(deps: ControlDeps, actor: Actor, pages: PageKeyFilter): Promise<Result<null>> {
   const keys = await deps.db.$transaction((tx) => revokePageKeys(tx, actor, deps.now(), pages));
   for (const key of keys) {
     const removed = await removeRevoked(deps, actor, key.orgId, key);

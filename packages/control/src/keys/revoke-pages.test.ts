@@ -90,7 +90,7 @@ describe('the page key of an owner', () => {
     fixture.limiter.away = true;
     expect(await remove(org, going)).toMatchObject({
       ok: true,
-      notInForce: `The change is saved. ${going.email} had a key of Try it. The key is marked as revoked but may still be accepted: the limiter could not be reached. It will be refused within a minute of the limiter being back.`,
+      notInForce: `The change is saved. ${going.email} had a Try it key. The key is marked as revoked but may still be accepted: the limiter could not be reached. It will be refused within a minute of the limiter being back.`,
     });
     expect((await listed(org)).map((key) => [key.id, key.state])).toEqual([[id, 'Revoked']]);
     expect(refusal(await fixture.control.listKeys(going, { org })).code).toBe('not_found');

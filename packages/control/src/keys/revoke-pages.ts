@@ -17,7 +17,7 @@ export interface RevokedPageKey {
 }
 
 /** Page keys of these users: all that they have, or only those that match every field given. */
-export interface PagesOf {
+export interface PageKeyFilter {
   readonly userIds: readonly string[];
   readonly orgIds?: readonly string[];
   readonly keyId?: string;
@@ -32,7 +32,7 @@ export async function revokePageKeys(
   tx: Tx,
   actor: Actor,
   atMs: number,
-  { userIds, orgIds, keyId }: PagesOf,
+  { userIds, orgIds, keyId }: PageKeyFilter,
 ): Promise<RevokedPageKey[]> {
   const keys = await tx.apiKey.findMany({
     where: {
@@ -73,7 +73,7 @@ export async function endRevokedPages<T>(
     const removed = await removeRevoked(deps, actor, key.orgId, key);
     if (removed.ok) continue;
     const whose = key.pageUser?.email ?? 'Someone';
-    const notInForce = `The change is saved. ${whose} had a key of Try it. ${removed.refusal.message}`;
+    const notInForce = `The change is saved. ${whose} had a Try it key. ${removed.refusal.message}`;
     ended = { ...done, notInForce };
   }
   return ended;

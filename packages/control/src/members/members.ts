@@ -9,7 +9,7 @@ import { withdrawInvitations } from '../invitations/withdraw.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
 import { memberInput } from './input.ts';
 import { lockedAccess } from './lock.ts';
-import { findOrCreateUser, hasAccount, passwordField, secretOf } from './user.ts';
+import { findOrCreateUser, hasAccount, hashedPasswordOf, passwordField } from './user.ts';
 import { weakPassword } from './weak-password.ts';
 
 export interface MemberView {
@@ -59,7 +59,7 @@ export async function addMember(
   const weak = password === undefined ? null : await weakPassword(password, { email, org: org.value.name });
   if (weak) return refuseInput(weak);
   const known = password === undefined && (await hasAccount(deps.db, email));
-  const secret = known ? null : await secretOf(deps, password);
+  const secret = known ? null : await hashedPasswordOf(deps, password);
   return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
     const still = await lockedAccess(deps, tx, actor, orgId, 'member.add');
     if (!still.ok) return still;

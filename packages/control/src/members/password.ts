@@ -6,7 +6,7 @@ import { endRevokedPages } from '../keys/revoke-pages.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
 import { lockAccountOf } from './lock.ts';
 import { type NamedAccount, type SignedOut, signOutEverywhere } from './sign-out.ts';
-import { createCredential, emailField, passwordField, secretOf } from './user.ts';
+import { createCredential, emailField, hashedPasswordOf, passwordField } from './user.ts';
 import { weakPassword } from './weak-password.ts';
 
 /** An account with a new password. */
@@ -36,7 +36,7 @@ export async function setPassword(
   const { email, password } = parsed.value;
   const weak = password === undefined ? null : await weakPassword(password, { email });
   if (weak) return refuseInput(weak);
-  const { hash, generated } = await secretOf(deps, password);
+  const { hash, generated } = await hashedPasswordOf(deps, password);
   const set = await deps.db.$transaction(async (tx): Promise<Result<SignedOut>> => {
     // Two callers must not both create the first password.
     const userId = await lockAccountOf(tx, email);

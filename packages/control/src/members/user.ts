@@ -32,16 +32,16 @@ export interface FoundUser {
 }
 
 /** A hashed password. Hashing takes a tenth of a second of CPU time: too long for a transaction. */
-export interface Secret {
+export interface HashedPassword {
   readonly hash: string;
   /** The password itself, if it was generated here. */
   readonly generated?: string;
 }
 
-export async function secretOf(
+export async function hashedPasswordOf(
   deps: Pick<ControlDeps, 'hashPassword'>,
   password: string | undefined,
-): Promise<Secret> {
+): Promise<HashedPassword> {
   const { hashPassword = (await import('better-auth/crypto')).hashPassword } = deps;
   if (password !== undefined) return { hash: await hashPassword(password) };
   const generated = randomBase62(GENERATED_LENGTH);
@@ -63,7 +63,7 @@ export async function findOrCreateUser(
   tx: Tx,
   nowMs: number,
   email: string,
-  secret: Secret | null,
+  secret: HashedPassword | null,
 ): Promise<Result<FoundUser>> {
   if (secret === null) return findUser(tx, email);
   const { hash, generated } = secret;

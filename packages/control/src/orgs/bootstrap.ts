@@ -3,7 +3,13 @@ import { type Actor, operatorOnly } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { nameField, reference } from '../fields.ts';
-import { emailField, findOrCreateUser, hasAccount, passwordField, secretOf } from '../members/user.ts';
+import {
+  emailField,
+  findOrCreateUser,
+  hasAccount,
+  hashedPasswordOf,
+  passwordField,
+} from '../members/user.ts';
 import { weakPassword } from '../members/weak-password.ts';
 import { ok, parseInput, type Result, refuseInput } from '../result.ts';
 import { DEFAULT_PLAN, type OrgView, saveOrg } from './orgs.ts';
@@ -42,7 +48,7 @@ export async function bootstrap(
   if (await deps.db.org.findFirst({ select: { id: true } })) return ok(null);
   const weak = password === undefined ? null : await weakPassword(password, { email, org: name });
   if (weak) return refuseInput(weak);
-  const secret = (await hasAccount(deps.db, email)) ? null : await secretOf(deps, password);
+  const secret = (await hasAccount(deps.db, email)) ? null : await hashedPasswordOf(deps, password);
   return deps.db.$transaction(async (tx): Promise<Result<BootstrapView | null>> => {
     await lockOrgs(tx);
     if (await tx.org.findFirst({ select: { id: true } })) return ok(null);

@@ -102,7 +102,7 @@ export async function setOrgPlan(
   const changed = await deps.db.$transaction(async (tx): Promise<Result<OrgView>> => {
     const { slug, name } = org.value;
     const before = await tx.org.findUnique({ where: { id: org.value.id }, select: { plan: true } });
-    const choosable: Choosable = actor.kind === 'operator' ? 'all' : { orOfId: before?.plan.id ?? '' };
+    const choosable: Choosable = actor.kind === 'operator' ? 'all' : { offeredOrId: before?.plan.id ?? '' };
     const plan = await lockPlan(tx, parsed.value.plan, 'share', choosable);
     if (!plan.ok) return plan;
     // After the plan's lock: a change of the plan takes the two locks in this order as well.

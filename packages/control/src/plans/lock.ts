@@ -2,7 +2,7 @@ import type { Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 /** All plans, or those that are offered and the one with this id. */
-export type Choosable = 'all' | { readonly orOfId: string };
+export type Choosable = 'all' | { readonly offeredOrId: string };
 
 /**
  * Finds a plan by name (ignoring case) or id, and locks its row: `share` to put an organization on
@@ -23,10 +23,10 @@ export async function lockPlan(
       : await tx.$queryRaw<Row[]>`
           SELECT id, name, offered FROM plan WHERE id = ${ref} OR lower(name) = lower(${ref}) FOR UPDATE`;
   const [row] = rows;
-  const isChoosable = choosable === 'all' || row?.offered || row?.id === choosable.orOfId;
+  const isChoosable = choosable === 'all' || row?.offered || row?.id === choosable.offeredOrId;
   if (row && isChoosable) return ok({ id: row.id, name: row.name });
   const plans = await tx.plan.findMany({
-    where: choosable === 'all' ? {} : { OR: [{ offered: true }, { id: choosable.orOfId }] },
+    where: choosable === 'all' ? {} : { OR: [{ offered: true }, { id: choosable.offeredOrId }] },
     select: { name: true },
     orderBy: { position: 'asc' },
   });

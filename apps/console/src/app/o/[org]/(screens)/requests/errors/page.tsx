@@ -53,7 +53,7 @@ export default async function Errors({ params, searchParams }: ErrorsProps) {
               why requests were refused
             </a>
             , such as those over a limit or a quota (429), for an unknown or stopped model, or with an invalid
-            body. Requests without a valid key belong to nobody and are not here.
+            body. Requests without a valid key belong to no organization and are not shown here.
           </>
         }
         actions={<Periods path={`${path}/errors`} shown={errors.period} />}
