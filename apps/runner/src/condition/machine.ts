@@ -43,7 +43,7 @@ export type Event =
   | { readonly type: 'restarting' } // no replica is left, but they are coming back
   | { readonly type: 'halted' }
   | { readonly type: 'idle' | 'drained' | 'called_off' }
-  | { readonly type: 'steady' } // has run long enough for its failures and its crash to be forgotten
+  | { readonly type: 'steady' } // has run long enough to forget its failures and its crash
   | { readonly type: 'backoff_over' }
   | { readonly type: 'unwanted' }; // waits for room, and nobody waits for it
 

@@ -29,8 +29,8 @@ export interface SignedOut {
 
 /**
  * Ends all sessions of an account that was changed, and those that have begun, and revokes its page
- * keys. Its user can sign in again right away, whatever was tried before. The account is locked. The
- * change is in the trail of each of its organizations.
+ * keys. Its user can sign in again right away, whatever was tried before. The caller has locked the
+ * account. The change is in the trail of each of its organizations.
  */
 export async function signOutEverywhere(
   tx: Tx,

@@ -9,7 +9,7 @@ import { eventually } from '@tidegate/testing';
 import { callUnary, createLimiterClient, type LimiterClient, type LimiterHandlers } from '../index.ts';
 import { type Serving, serveLimiter } from '../serve.ts';
 
-/* Certificates for localhost. `one` and `two` are signed by `ca`, `stranger` by another authority. */
+/** Certificates for localhost. `ca` has signed `one` and `two`, another authority `stranger`. */
 const FIXTURES = join(import.meta.dirname, '../../../../tests/fixtures/tls/services');
 const REFRESH_MS = 20;
 const token = 't'.repeat(32);
