@@ -202,7 +202,7 @@ describe('a streamed answer', () => {
     ['merged first chunk', '[[merged-first]]'],
     ['CRLF', '[[crlf]]'],
     ['comments', '[[comments]]'],
-    ['cut anywhere', '[[split-bytes=3]] [[unicode]]'],
+    ['cut anywhere', '[[split-bytes=3]] [[say=Grüße 🌊🚢]]'],
     ['usage on the last chunk', '[[usage-on-last]]'],
     ['no [DONE]', '[[no-done]]'],
     ['kept open after [DONE]', '[[linger]]'],
