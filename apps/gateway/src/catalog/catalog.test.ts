@@ -99,7 +99,7 @@ describe('the catalog of two pools', () => {
     expect([catalog.poolOf('ma'), catalog.poolOf('mb')]).toEqual([undefined, 'gpu0']);
   });
 
-  it('takes a model that has moved from its new pool, whatever the former one still says', () => {
+  it('takes a model that has moved as its new pool reports it, whatever the former pool still says', () => {
     const catalog = new Catalog(['local', 'gpu0']);
     catalog.apply(snapshot(a));
     catalog.apply(snapshot({ ...a, version: 2, condition: 'CONDITION_ASLEEP' }), 'gpu0');
