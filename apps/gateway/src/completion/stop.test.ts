@@ -242,37 +242,31 @@ describe('a client that hangs up', () => {
 });
 
 describe('a request whose gateway is stopped', () => {
-  it.each(stages)(
-    'while %s is answered with an error, and what it held is released',
-    async (_when, stage) => {
-      const answer = await endAt(stage, () => harness.gateway.exchanges.abortAll('shutdown'));
-      await eventually(() => answer().includes('internal_error'));
-      expect(answer()).toMatch(/^HTTP\/1\.1 500 /);
-      expect(answer().includes('x-ratelimit')).toBe(stage.end === 'settle');
-      expect(limiterCalls()).toEqual([...stage.calls, ...(stage.end ? [stage.end] : [])]);
-    },
-  );
+  it.each(stages)('while %s gets an error and releases what it held', async (_when, stage) => {
+    const answer = await endAt(stage, () => harness.gateway.exchanges.abortAll('shutdown'));
+    await eventually(() => answer().includes('internal_error'));
+    expect(answer()).toMatch(/^HTTP\/1\.1 500 /);
+    expect(answer().includes('x-ratelimit')).toBe(stage.end === 'settle');
+    expect(limiterCalls()).toEqual([...stage.calls, ...(stage.end ? [stage.end] : [])]);
+  });
 });
 
 describe('a request whose lease is lost', () => {
   const underIt = stages.filter(([, { end }]) => end !== undefined);
-  it.each(underIt)(
-    'while %s is ended, and frees no slots, since they are already free',
-    async (when, stage) => {
-      const { instanceId } = harness.limiter.admissionHandle('org', 'x');
-      const answer = await endAt(stage, async () => {
-        harness.limiterServer.answers.heartbeat = ({ heartbeat }) => ({
-          heartbeat: { leaseLost: heartbeat?.instanceId === instanceId },
-        });
-        await eventually(() => harness.limiter.admissionHandle('org', 'x').instanceId !== instanceId);
+  it.each(underIt)('while %s is ended, and its slots are already free', async (when, stage) => {
+    const { instanceId } = harness.limiter.admissionHandle('org', 'x');
+    const answer = await endAt(stage, async () => {
+      harness.limiterServer.answers.heartbeat = ({ heartbeat }) => ({
+        heartbeat: { leaseLost: heartbeat?.instanceId === instanceId },
       });
-      await eventually(() => answer().includes('internal_error'));
-      // The call that was under way is undone to be sure: limiters ignore that for an ended instance.
-      const undone = when === 'it is admitted' ? ['withdraw'] : [];
-      await eventually(() => limiterCalls().length >= stage.calls.length + undone.length);
-      expect(limiterCalls()).toEqual([...stage.calls, ...undone]);
-    },
-  );
+      await eventually(() => harness.limiter.admissionHandle('org', 'x').instanceId !== instanceId);
+    });
+    await eventually(() => answer().includes('internal_error'));
+    // The call that was under way is undone to be sure: limiters ignore that for an ended instance.
+    const undone = when === 'it is admitted' ? ['withdraw'] : [];
+    await eventually(() => limiterCalls().length >= stage.calls.length + undone.length);
+    expect(limiterCalls()).toEqual([...stage.calls, ...undone]);
+  });
 });
 
 describe('an internal fault', () => {
@@ -301,20 +295,17 @@ describe('an internal fault', () => {
       hello,
       ['admit', 'settle'],
     ],
-  ])(
-    '%s leaves nothing held: no slot, no open reservation, no memory',
-    async (_when, arrange, body, calls) => {
-      arrange();
-      const { answer } = send(body);
-      await eventually(() => answer().includes('internal_error'));
-      expect(limiterCalls()).toEqual(calls);
-      for (const { settle } of harness.limiterServer.of('settle'))
-        expect(settle).toMatchObject({ answered: false, errorCode: 'internal_error' });
-      expect(harness.gateway.activity.total).toBe(0);
-      for (const { held } of harness.gateway.exchanges) expect(held?.bytes).toBe(0);
-      expect(harness.logged.join('')).toContain(FAULT);
-    },
-  );
+  ])('%s leaves no slot, open reservation or memory held', async (_when, arrange, body, calls) => {
+    arrange();
+    const { answer } = send(body);
+    await eventually(() => answer().includes('internal_error'));
+    expect(limiterCalls()).toEqual(calls);
+    for (const { settle } of harness.limiterServer.of('settle'))
+      expect(settle).toMatchObject({ answered: false, errorCode: 'internal_error' });
+    expect(harness.gateway.activity.total).toBe(0);
+    for (const { held } of harness.gateway.exchanges) expect(held?.bytes).toBe(0);
+    expect(harness.logged.join('')).toContain(FAULT);
+  });
 });
 
 describe('the deletion of an organization', () => {

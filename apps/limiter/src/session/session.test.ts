@@ -264,7 +264,7 @@ describe('caps', () => {
     expect((await two.decide({ admit: spent })).rateLimited?.cause).toBe('CAUSE_ORG_REQUESTS_PER_MINUTE');
   });
 
-  it('allow an organization two large bodies at once, and a release that overtakes its take refuses the take [limit.large-bodies]', async () => {
+  it('allow an organization two large bodies at once, and refuse a take that its release has overtaken [limit.large-bodies]', async () => {
     const { orgId } = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
     const large = (admissionId: string) => ({ orgId, instanceId, admissionId });
@@ -383,7 +383,7 @@ describe('keys', () => {
     expect((await two.decide({ admit: anAdmitInput(key, instanceId) })).keyInvalid).toEqual({});
   });
 
-  it('of a page work until their instant, although their day goes on', async () => {
+  it('of a page work until the instant they end, although their day goes on', async () => {
     const expiresAt = new Date(Date.now() + 20_000);
     const expiresOn = expiresAt.toISOString().slice(0, 10);
     const key = await makeKey(db, await makeOrg(db), { expiresOn, expiresAt });

@@ -128,7 +128,7 @@ describe('settlements of a deleted organization', () => {
 });
 
 describe('usage of a deleted organization', () => {
-  it('is deleted to the last day by metering when nobody else did, with all others kept', async () => {
+  it('is deleted to the last day by metering if nothing else has done it, and all other usage is kept', async () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
     const settlements = [gone, stays].flatMap((orgId) => DAYS.map((day) => ofDay(orgId, day)));
     await writeSettlements(db(), settlements);
