@@ -49,7 +49,7 @@ describe('a sealed secret', () => {
     );
   });
 
-  it('never looks the same twice and shows nothing of the text', () => {
+  it('never looks the same twice and shows no part of the text', () => {
     const sealed = seal(KEY, 'sk-upstream');
     expect(sealed.equals(seal(KEY, 'sk-upstream'))).toBe(false);
     expect(sealed.includes('sk-upstream')).toBe(false);

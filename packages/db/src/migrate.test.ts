@@ -85,7 +85,7 @@ describe('migrate', () => {
     expect(await query("SELECT to_regclass('more') AS more")).toEqual([{ more: null }]);
   });
 
-  it('leaves nothing of a migration that fails, and keeps those before it', async () => {
+  it('leaves no part of a migration that fails, and keeps those before it', async () => {
     await addMigration('20270101000000_good', 'CREATE TABLE good ()');
     await addMigration('20270102000000_bad', 'CREATE TABLE half (); SELECT nonsense()');
     await expect(migrate(server.url, directory)).rejects.toThrow(

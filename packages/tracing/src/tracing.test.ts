@@ -142,7 +142,7 @@ describe('tracing', () => {
     await server.close();
   });
 
-  it('loads nothing of OpenTelemetry while it is off', async () => {
+  it('loads no part of OpenTelemetry while it is off', async () => {
     const dist = (path: string) => new URL(`../../../${path}`, import.meta.url).href;
     const script = (settings: string) => `
       import Module from 'node:module';

@@ -11,7 +11,7 @@ describe('the rest after a body in a worker', () => {
     expect(restAfter({ parsed: refused, tookMs: 7 })).toBe(70);
   });
 
-  it('is just as long whichever step refuses the body', () => {
+  it('is the same after any refusal, whichever step refuses', () => {
     expect(restAfterRefusal(7)).toBe(70);
     expect(restAfterRefusal(60_000)).toBe(5_000);
   });

@@ -70,7 +70,7 @@ describe('the catalog', () => {
     expect(catalog.published('o1')).toEqual([]);
   });
 
-  it('notifies listeners of a model, also of its removal', () => {
+  it('notifies the listeners of a model when it changes or is removed', () => {
     const catalog = new Catalog();
     catalog.apply(snapshot(model()));
     const told: (CatalogModel | null)[] = [];

@@ -658,7 +658,7 @@ describe('a settlement', () => {
     expect(new Set(sent.map((settle) => JSON.stringify(settle))).size).toBe(1);
   });
 
-  it('beyond the bound of unacknowledged ones makes new requests be refused instead of piling up', async () => {
+  it('beyond the bound of unacknowledged ones gets new requests refused instead of piling up', async () => {
     const { limiter, fake } = await start({ maxUnacknowledged: 2, callTimeoutMs: 300 });
     fake.answers.settle = () => undefined;
     await Promise.all(

@@ -49,7 +49,7 @@ describe('an event reader', () => {
     fc.assert(fc.property(fc.array(event, { maxLength: 8 }), expectParsed));
   });
 
-  it('does not mistake anything else in the place of the text for the text', () => {
+  it('does not mistake something else in the place of the text for it', () => {
     const [before, after] = ['{"choices":[{"delta":{"content":', '}}]}'];
     const values = [
       '"a"',

@@ -247,7 +247,7 @@ describe('caps', () => {
     await callers;
   });
 
-  it('of the month refuse an admission without a reservation that the month could not take, and it leaves no trace [plan.reservation.first]', async () => {
+  it('of the month refuse an admission that the month has no room for, even before its reservation, and it leaves no trace [plan.reservation.first]', async () => {
     const orgId = await makeOrg(db, { tokensPerMonth: 1_500, requestsPerMinute: 1 });
     const key = await makeKey(db, orgId);
     const instanceId = await beatingInstance(one);
@@ -480,7 +480,7 @@ describe('unary calls', () => {
 });
 
 describe('a report of refusals', () => {
-  it('is written once, also by another limiter, and changes no month', async () => {
+  it('is written once, even if another limiter gets it too, and changes no month', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const count = { ...key, modelId: '', code: 'model_not_found', cause: '', hourMs: DAY_MS, refusals: 3 };
     const reportRefusals = { gatewayId: 'gw_a', sequence: 1, counts: [count] };
