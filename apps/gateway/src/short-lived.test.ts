@@ -47,7 +47,7 @@ describe('what holds each request for a short time', () => {
   it.each([
     ['a linked list', LIST],
     ['open calls', CALLS],
-  ])('leaves nothing to V8 that only a full collection frees: %s', (_what, container) => {
+  ])('leaves V8 nothing that only a full collection frees: %s', (_what, container) => {
     const args = ['--expose-gc', '--input-type=module', '--eval', PROGRAM(container)];
     const output = execFileSync(process.execPath, args, { encoding: 'utf8' });
     expect(Number(output)).toBeLessThan(200_000);

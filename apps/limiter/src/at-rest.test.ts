@@ -53,7 +53,7 @@ afterAll(async () => {
   await Promise.all([redis.stop(), postgres.drop()]);
 });
 
-it('an idle limiter sends Redis a few commands an interval, however many requests there were before', async () => {
+it('an idle limiter sends Redis only a few commands per interval, however many requests there were before', async () => {
   const session = rig.session(await rig.limiter({ timing: TIMING }));
   const key = await makeKey(db, await makeOrg(db));
   const instanceId = await beatingInstance(session);

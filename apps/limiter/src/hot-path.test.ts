@@ -80,7 +80,7 @@ describe('the hot path', () => {
     expect(await client.llen(`${queue}:wait`)).toBeLessThanOrEqual(3);
   });
 
-  it('of a lone request, each of its two calls is one round trip to Redis and one reply', async () => {
+  it('of a lone request takes one round trip to Redis and one reply for each of its two calls', async () => {
     const metrics = new Registry();
     const session = rig.session(await rig.limiter({ metrics }));
     const key = await makeKey(db, await makeOrg(db));

@@ -85,7 +85,7 @@ describe('the metrics of a limiter', () => {
     expect(await shown(orgs[0] as string, 'tokens')).toBeNull();
   });
 
-  it('say so when Redis is away, and show nothing old', async () => {
+  it('say so when Redis is unavailable, and show nothing old', async () => {
     // The locks last long, so that only the loss of Redis ends what the metrics show.
     await rig.limiter({ metrics, timing: { ...fast, recoverEveryMs: 2_000, sweepEveryMs: 2_000 } });
     expect(await sample('tidegate_limiter_leases')).toBe(0);

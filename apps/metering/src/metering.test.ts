@@ -291,7 +291,7 @@ describe('a worker whose database lacks a migration', () => {
 });
 
 describe('a worker that is told to stop', () => {
-  it('is not ready first, and keeps writing for its delay', async () => {
+  it('first reports not ready, and keeps writing for its delay', async () => {
     const worker = await startWorker(postgres.url, redis.url, { SHUTDOWN_DELAY_MS: '3600000' });
     worker.process.kill('SIGTERM');
     await eventually(async () => (await fetch(`${worker.admin}/readyz`)).status === 503);

@@ -61,7 +61,7 @@ describe("the queue's gauge", () => {
     await eventually(async () => (await jobs())?.waiting === 1);
   });
 
-  it('has none while Redis hangs, and delays no scrape', async () => {
+  it('has no samples while Redis hangs, and delays no scrape', async () => {
     await eventually(async () => (await jobs()) !== null);
     for (const pid of redis.pids) process.kill(pid, 'SIGSTOP');
     try {
@@ -73,7 +73,7 @@ describe("the queue's gauge", () => {
 });
 
 describe('the log of a failed job', () => {
-  it('names the first requests, and nothing that is no request id', () => {
+  it('names the first requests, and nothing that is not a request id', () => {
     const id = newRequestId();
     const settlements = [{ reservationId: id }, { reservationId: 'x y' }, null, {}, 7];
     expect(requestIdsOf({ settlements })).toEqual([`req_${id}`]);
@@ -82,6 +82,6 @@ describe('the log of a failed job', () => {
   });
 });
 
-it('the limit of active jobs is told beside them', async () => {
+it('the limit on active jobs is exported beside their number', async () => {
   expect(await scrape()).toMatch(/^tidegate_metering_active_jobs_max\{.*\} 40$/m);
 });

@@ -36,7 +36,7 @@ describe('error catalogue', () => {
     });
   });
 
-  it('tells refusals from all other values, also those that came from another thread', () => {
+  it('tells refusals from all other values, even those that came from another thread', () => {
     const refusal = newRefusal({ code: 'model_starting', message: 'It is starting.' });
     for (const one of [refusal, structuredClone(refusal)]) expect(isRefusal(one)).toBe(true);
     const others = [

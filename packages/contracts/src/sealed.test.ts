@@ -15,22 +15,22 @@ function sealedWithoutKeyId(key: Uint8Array, text: string): Buffer {
 }
 
 describe('a sealed secret', () => {
-  it('opens under its key to what was sealed', () => {
+  it('is unsealed under its key to what was sealed', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => unseal([KEY], seal(KEY, text)) === text));
   });
 
-  it('does not open under another key', () => {
+  it('cannot be unsealed under another key', () => {
     expect(unseal([randomBytes(32)], seal(KEY, 'sk-upstream'))).toBeNull();
   });
 
-  it('opens under the previous key while the key is being replaced, and tells which of them it is under', () => {
+  it('is unsealed under the previous key while the key is being replaced, and shows which of the two it is under', () => {
     const [current, previous] = [randomBytes(32), randomBytes(32)];
     const [fresh, old] = [seal(current, 'fresh'), seal(previous, 'old')];
     expect([fresh, old].map((sealed) => unseal([current, previous], sealed))).toEqual(['fresh', 'old']);
     expect([fresh, old].map((sealed) => underKey(current, sealed))).toEqual([true, false]);
   });
 
-  it('opens if it was sealed before sealed values named their key, under the current or the previous key', () => {
+  it('is unsealed under the current or the previous key even if it was sealed before sealed values named their key', () => {
     const sealed = sealedWithoutKeyId(KEY, 'sk-upstream');
     expect(unseal([KEY], sealed)).toBe('sk-upstream');
     expect(unseal([randomBytes(32), KEY], sealed)).toBe('sk-upstream');
@@ -38,7 +38,7 @@ describe('a sealed secret', () => {
     expect(underKey(KEY, sealed)).toBe(false);
   });
 
-  it('does not open once any of its bytes has changed, or when cut short', () => {
+  it('cannot be unsealed once any of its bytes has changed, or when cut short', () => {
     const sealed = seal(KEY, 'sk-upstream');
     fc.assert(
       fc.property(fc.nat(sealed.length - 1), fc.integer({ min: 1, max: 255 }), (at, flip) => {
@@ -49,7 +49,7 @@ describe('a sealed secret', () => {
     );
   });
 
-  it('never looks the same twice and shows nothing of the text', () => {
+  it('never looks the same twice and shows no part of the text', () => {
     const sealed = seal(KEY, 'sk-upstream');
     expect(sealed.equals(seal(KEY, 'sk-upstream'))).toBe(false);
     expect(sealed.includes('sk-upstream')).toBe(false);

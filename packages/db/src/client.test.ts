@@ -26,7 +26,7 @@ it('a statement that takes too long is ended by Postgres', async () => {
   await expect(db.$queryRaw`SELECT 1 FROM pg_sleep(30)`).rejects.toThrow(/statement timeout/);
 });
 
-it('a connection that hangs within a transaction fails what is asked over it, and nobody gets it afterwards', async () => {
+it('a connection that hangs within a transaction fails what is asked over it, and is not used again', async () => {
   let hung = 0;
   try {
     const transaction = db.$transaction(async (tx) => {

@@ -89,7 +89,7 @@ function expectTold(failure: unknown, expected: RegExp): void {
   expect(explainPostgres(new Error('could not read', { cause: failure }))).toBe(sentence);
 }
 
-describe('that Postgres cannot be used is told in a sentence that names the cause', () => {
+describe('why Postgres cannot be used is explained in a sentence that names the cause', () => {
   const wrongPassword = () =>
     changed((url) => {
       url.password = PASSWORD;
@@ -102,7 +102,7 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
     ],
     ['no password', () => answering(SCRAM, ''), /asks for a password, and DATABASE_URL has none\.$/],
     [
-      'a database that is not there',
+      'a database that does not exist',
       () =>
         changed((url) => {
           url.pathname = '/nowhere';
@@ -123,7 +123,7 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
       /refuses the connection: no pg_hba\.conf entry .* Add sslmode=verify-full to DATABASE_URL\.$/,
     ],
     [
-      'a pooler that does not take a parameter',
+      'a pooler that does not accept a parameter',
       () => answering(refusal('08P01', 'unsupported startup parameter: statement_timeout')),
       /a pooler in front of it, refuses the connection: unsupported startup parameter: statement_timeout\. Add it to the pooler's ignore_startup_parameters\.$/,
     ],
@@ -133,7 +133,7 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
       /takes no more connections: sorry, too many clients already\. Try again soon/,
     ],
     [
-      'a start that is not over',
+      'a start that is still under way',
       () => answering(refusal('57P03', 'the database system is starting up')),
       /is not ready: the database system is starting up\.$/,
     ],
@@ -141,13 +141,13 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
     for (const failure of await failuresAt(await url())) expectTold(failure, expected);
   });
 
-  it('silence', async () => {
+  it('no answer', async () => {
     // The server never answers, so any time-out is long enough.
     for (const failure of await failuresAt(await answering([]), 300))
       expectTold(failure, /did not answer in time\.$/);
   });
 
-  it('nobody at the address', async () => {
+  it('nothing at the address', async () => {
     const [raw, model, transaction] = await failuresAt(`postgresql://someone:${PASSWORD}@127.0.0.1:1/some`);
     for (const failure of [raw, model, transaction])
       expect(explainPostgres(failure)).toBe('Postgres does not answer at 127.0.0.1:1.');
@@ -189,7 +189,7 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
 });
 
 it.each(['EAI_AGAIN', 'ENETUNREACH', 'ECONNREFUSED'])(
-  'a Postgres that the network keeps away is named, also where the driver says %s alone',
+  'a Postgres that cannot be reached is named, even where the driver says only %s',
   (code) => {
     const error = Object.assign(new Error(''), { name: 'PrismaClientKnownRequestError', code });
     expect(explainPostgres(error)).toBe(`Postgres cannot be reached (${code}).`);
@@ -206,7 +206,7 @@ it('an error about something else is not explained', async () => {
   await closeDb(db);
 });
 
-it('only a refusal of connections for now is worth asking again', async () => {
+it('only a temporary refusal of connections is worth asking again', async () => {
   const nowhere = await failuresAt(
     changed((url) => {
       url.pathname = '/nowhere';

@@ -142,7 +142,7 @@ afterAll(async () => {
 });
 
 describe('the role of each service', () => {
-  it('has exactly the stated privileges, and nobody else has any', async () => {
+  it('has exactly the stated privileges, and no other role has any', async () => {
     const found: Record<string, Record<string, string[]>> = {};
     for (const { role, table, privilege } of (await client.query(READ)).rows) {
       found[role] ??= {};
@@ -153,7 +153,7 @@ describe('the role of each service', () => {
     expect(found).toEqual(Object.fromEntries(stated));
   });
 
-  it('cannot log in, is no superuser, makes nothing, owns nothing and is member of nothing', async () => {
+  it('cannot log in, is not a superuser, makes nothing, owns nothing and is a member of nothing', async () => {
     const { rows } = await client.query(`
       SELECT rolname FROM pg_roles r
       WHERE rolname ~ '^tidegate_(${DATABASE_SERVICES.join('|')})$' AND NOT (

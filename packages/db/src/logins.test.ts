@@ -74,7 +74,7 @@ describe('the login of a service', () => {
     }
   });
 
-  it('of metering drops no day by the name of one before our era', async () => {
+  it('of metering drops no day when asked for the same date BC', async () => {
     await makeLogins(server.url, { metering: PASSWORD });
     const today = new Date().toISOString().slice(0, 10);
     const drop = `SELECT drop_request_partition('${today} BC') AS dropped`;
@@ -103,7 +103,7 @@ describe('a command, or a workload of a cluster', () => {
   });
 
   it.each([process, kubernetes])(
-    'is published by ctl, and not by the console, nor changed: %#',
+    'is published and changed by ctl, and not by the console: %#',
     async (sql) => {
       await expect(as('console', sql)).rejects.toMatchObject(refused);
       await as('ctl', sql);
@@ -115,7 +115,7 @@ describe('a command, or a workload of a cluster', () => {
     },
   );
 
-  it('keeps its times and counts changeable for owners, and models at URLs are theirs', async () => {
+  it('has times and counts that owners may change, just as they may publish and change models at URLs', async () => {
     await as('ctl', process);
     await as('console', `UPDATE model SET settings = settings || '{"startTimeoutS":9}', version = 2`);
     await as('console', `UPDATE model SET settings = settings - 'startTimeoutS', deleted_at = now()`);
@@ -161,11 +161,11 @@ describe('a user that may not create roles', () => {
     await superuser.end();
   });
 
-  it('migrates where the roles are already', async () => {
+  it('migrates where the roles already exist', async () => {
     expect(await migrate(url)).not.toEqual([]);
   });
 
-  it('is told what to do where they are not', async () => {
+  it('is told what to do where they do not', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tidegate-migrations-'));
     try {
       await cp(SHIPPED, directory, { recursive: true });

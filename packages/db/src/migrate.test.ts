@@ -85,7 +85,7 @@ describe('migrate', () => {
     expect(await query("SELECT to_regclass('more') AS more")).toEqual([{ more: null }]);
   });
 
-  it('leaves nothing of a migration that fails, and keeps those before it', async () => {
+  it('leaves no part of a migration that fails, and keeps those before it', async () => {
     await addMigration('20270101000000_good', 'CREATE TABLE good ()');
     await addMigration('20270102000000_bad', 'CREATE TABLE half (); SELECT nonsense()');
     await expect(migrate(server.url, directory)).rejects.toThrow(
@@ -106,7 +106,7 @@ describe('migrate', () => {
     await expect(migrate(server.url)).rejects.toThrow(`${INIT} failed earlier`);
   });
 
-  it('waits for a table that is in use, and keeps nobody waiting behind it', async () => {
+  it('waits for a table that is in use, without keeping others waiting behind it', async () => {
     await addMigration('20270101000000_note', 'CREATE TABLE note ()');
     await migrate(server.url, directory);
     await addMigration('20270102000000_change', 'ALTER TABLE note ADD COLUMN n int');
@@ -129,7 +129,7 @@ describe('migrate', () => {
     await expect(migrate(server.url, directory)).rejects.toThrow('20270101000000_cut failed: terminating');
   });
 
-  it('refuses a server that accepts and says nothing, and one that is not there', async () => {
+  it('gives up on a server that accepts connections and says nothing, and on one that is not there', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -157,7 +157,7 @@ describe('migrate', () => {
 });
 
 describe('a migration', () => {
-  it('that counts refusals by the day counts those that there are', async () => {
+  it('that counts refusals by the day also counts those already recorded', async () => {
     const days = shipped.findIndex((name) => name.endsWith('_refusal_days'));
     for (const name of shipped.slice(days)) await rm(join(directory, name), { recursive: true });
     await migrate(server.url, directory);

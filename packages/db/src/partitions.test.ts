@@ -30,7 +30,7 @@ describe('partitions of request', () => {
     await expect(insert('2026-11-22', 'b')).rejects.toThrow('no partition');
   });
 
-  it('are made once each, across a year and a leap day, also by concurrent callers', async () => {
+  it('are made once each, across a year and a leap day, even by concurrent callers', async () => {
     const days = ['2028-02-29', '2026-12-31', '2027-01-01', '2028-02-28', '2028-03-01'];
     const made = await Promise.all([1, 2, 3].map(() => ensureRequestPartitions(db, days)));
     expect(made.flat().sort()).toEqual([...days].sort());

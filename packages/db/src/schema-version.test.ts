@@ -54,7 +54,7 @@ describe('a database', () => {
     expect(await current.problem()).toBeNull();
   });
 
-  it('is asked with the rights of a service, and one that refuses them is behind', async () => {
+  it('can be asked with the rights of a service, and is behind if it refuses them', async () => {
     const url = new URL(server.url);
     url.searchParams.set('options', '-c role=tidegate_limiter');
     const limiter = createDb(url.href, PATIENT_DB);

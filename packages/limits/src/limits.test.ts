@@ -3,7 +3,7 @@ import { LIMITS, WINDOW_MS } from './limits.ts';
 
 /** A second copy, so that no limit changes by mistake. */
 describe('the limits of the contract', () => {
-  it('of bodies [completions.body-time] [limit.body]', () => {
+  it('on bodies have not changed [completions.body-time] [limit.body]', () => {
     expect(LIMITS).toMatchObject({
       textBodyMaxBytes: 2_097_152,
       visionBodyMaxBytes: 20_971_520,
@@ -13,7 +13,7 @@ describe('the limits of the contract', () => {
     });
   });
 
-  it('of requests', () => {
+  it('on requests have not changed', () => {
     expect(LIMITS).toMatchObject({
       minMessages: 1,
       maxMessages: 101,
@@ -32,7 +32,7 @@ describe('the limits of the contract', () => {
     });
   });
 
-  it('of images [image.link.size] [image.link.time] [limit.image-link] [limit.images]', () => {
+  it('on images have not changed [image.link.size] [image.link.time] [limit.image-link] [limit.images]', () => {
     expect(LIMITS).toMatchObject({
       maxImages: 4,
       imageLinkMaxCharacters: 2048,
@@ -41,7 +41,7 @@ describe('the limits of the contract', () => {
     });
   });
 
-  it('of answers [completions.whole.size] [completions.whole.time] [limit.stream.always-on] [limit.stream.pause] [limit.stream.wake-on-request] [limit.whole-answer]', () => {
+  it('on answers have not changed [completions.whole.size] [completions.whole.time] [limit.stream.always-on] [limit.stream.pause] [limit.stream.wake-on-request] [limit.whole-answer]', () => {
     expect(LIMITS).toMatchObject({
       wholeAnswerTimeoutMs: 120_000,
       wholeAnswerMaxBytes: 2_097_152,
@@ -52,7 +52,7 @@ describe('the limits of the contract', () => {
     });
   });
 
-  it('of time [state.model.asleep.late]', () => {
+  it('on times have not changed [state.model.asleep.late]', () => {
     expect(WINDOW_MS).toBe(60_000);
     expect(LIMITS).toMatchObject({
       coldStartMs: 60_000,
@@ -60,7 +60,7 @@ describe('the limits of the contract', () => {
     });
   });
 
-  it('of keys [auth.invalid-keys.minute] [limit.invalid-keys]', () => {
+  it('on keys have not changed [auth.invalid-keys.minute] [limit.invalid-keys]', () => {
     expect(LIMITS).toMatchObject({
       keyNameMaxCharacters: 80,
       keyMaxModels: 50,

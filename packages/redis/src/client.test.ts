@@ -28,7 +28,7 @@ async function startLoading(times: number): Promise<{ url: string; asked: () => 
   return { url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`, asked: () => asked };
 }
 
-it('a client is there soon after its Redis has loaded its data, whatever that guessed of its time', async () => {
+it('a client is ready soon after its Redis has loaded its data, however long Redis guessed that would take', async () => {
   const loading = await startLoading(3);
   const client = createRedisClient(loading.url, { lazyConnect: true });
   try {

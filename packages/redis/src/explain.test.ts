@@ -42,7 +42,7 @@ async function sentencesAt(url: string): Promise<string[]> {
   return errors.map(explainRedis).filter((sentence) => sentence !== null);
 }
 
-describe('that Redis cannot be used is told in a sentence that names the cause', () => {
+describe('why Redis cannot be used is explained in a sentence that names the cause', () => {
   it('a wrong password, and none', async () => {
     await everywhere('config', 'set', 'requirepass', 'right');
     expect(await sentencesAt(as(`:${PASSWORD}`))).toContain(
@@ -51,7 +51,7 @@ describe('that Redis cannot be used is told in a sentence that names the cause',
     expect(await sentencesAt(redis.url)).toContain('Redis asks for a password, and REDIS_URL has none.');
   });
 
-  it('a user that may not do it', async () => {
+  it('a user without the permission', async () => {
     await everywhere('acl', 'setuser', 'someone', 'on', `>${PASSWORD}`, '+@connection', '+cluster', '+info');
     expect(await sentencesAt(as(`someone:${PASSWORD}`))).toContain(
       'The user in REDIS_URL lacks the permission.',
@@ -72,7 +72,7 @@ describe('that Redis cannot be used is told in a sentence that names the cause',
     expect(explainRedis(new Error('Connection is closed.', { cause: error }))).toMatch(expected);
   });
 
-  it('nobody at the address', async () => {
+  it('nothing at the address', async () => {
     expect(await sentencesAt('redis://127.0.0.1:1')).toContain('Redis does not answer at 127.0.0.1:1.');
   });
 

@@ -45,7 +45,7 @@ describe('a Redis URL', () => {
     });
   });
 
-  it('that cannot be read is refused with a reason that shows nothing of it', () => {
+  it('that cannot be read is refused with a reason that shows no part of it', () => {
     const reasons = {
       'http://hunter2': /redis:\/\/, redis\+sentinel/,
       'redis://hunter2:1,hunter2:2': /to name several addresses/,

@@ -88,7 +88,7 @@ const ask = (client: LimiterClient, deadlineMs = LONG_MS) =>
 const UNAVAILABLE = { code: status.UNAVAILABLE };
 
 describe('a server that takes connections and says nothing', () => {
-  it('is given up soon, with its connection, and asked again with the next call', async () => {
+  it('is given up on soon, with its connection, and tried again with the next call', async () => {
     fates = ['silent', 'served'];
     const client = impatient();
     await expect(ask(client)).rejects.toMatchObject(UNAVAILABLE);
@@ -97,7 +97,7 @@ describe('a server that takes connections and says nothing', () => {
     expect(sockets).toHaveLength(2);
   });
 
-  it('is given up also if it refused connections before', async () => {
+  it('is given up on even if it refused connections before', async () => {
     fates = ['refused', 'silent', 'served'];
     const client = impatient();
     await expect(ask(client)).rejects.toMatchObject(UNAVAILABLE);
@@ -106,7 +106,7 @@ describe('a server that takes connections and says nothing', () => {
     expect(sockets).toHaveLength(3);
   });
 
-  it('keeps no other client from connecting, nor a connection of one that is closed', async () => {
+  it('does not keep other clients from connecting, or keep the connection of one that is closed', async () => {
     fates = ['silent', 'served'];
     const first = usual();
     await expect(ask(first, 100)).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
@@ -116,7 +116,7 @@ describe('a server that takes connections and says nothing', () => {
   });
 });
 
-it('a connection that came about stays, and calls on it end when their client is closed', async () => {
+it('a connection once made stays, and calls on it are still answered after their client is closed', async () => {
   fates = ['served', 'silent'];
   const client = impatient();
   expect(await ask(client)).toMatchObject({ month: '2026-11' });

@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 describe('the admin server', () => {
-  it('is live whether or not it is ready, and ready when it says so', async () => {
+  it('is live whether or not it is ready, and ready when its check says so', async () => {
     let ready = false;
     const url = await start(() => ready || 'no catalog yet');
     const healthy = await fetch(`${url}/healthz`);
@@ -124,7 +124,7 @@ describe('the admin server', () => {
     ],
     ['rejects', () => Promise.reject(new Error('unavailable'))],
     ['never ends', () => new Promise<void>(() => {})],
-  ])('leaves a metric out whose collection %s, and serves all others', async (_what, collect) => {
+  ])('leaves out a metric whose collection %s, and serves all others', async (_what, collect) => {
     const metrics = createMetrics('test');
     const registers = [metrics];
     new Gauge({ name: 'lost', help: 'Of a store that is unavailable', registers, collect }).set(1);

@@ -21,7 +21,7 @@ const errorOf = (env: Record<string, string>, of: z.ZodObject = schema): ConfigE
 };
 
 describe('loadConfig', () => {
-  it('makes further members, and says what is wrong with them besides all else', () => {
+  it('derives further members, and says what is wrong with them along with everything else', () => {
     const derive = {
       origin: ({ REDIS_URL }: z.output<typeof schema>) => new URL(REDIS_URL).origin,
       even: ({ PORT }: z.output<typeof schema>) => {
@@ -57,7 +57,7 @@ describe('loadConfig', () => {
     expect(error.message).toMatch(/LEVEL: .*debug/);
   });
 
-  it('takes an empty variable for one that is not set', () => {
+  it('treats an empty variable as one that is not set', () => {
     expect(errorOf({ PORT: '1', REDIS_URL: '' }).message).toMatch(/REDIS_URL: is not set/);
     expect(loadConfig(schema, { PORT: '1', REDIS_URL: 'redis://h:1', LEVEL: '' }).LEVEL).toBe('info');
   });
@@ -85,18 +85,18 @@ describe('a secret', () => {
   });
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-  it('may come in a file, whose last newline is no part of it', () => {
+  it('may come in a file, whose last newline is not part of it', () => {
     const env = { KEY_FILE: file('key', 'k1\nk2\r\n'), TOKEN_FILE: file('token', ' t ') };
     expect(loadConfig(secrets, env)).toEqual({ KEY: 'k1\nk2', TOKEN: ' t ', NAME: 'none' });
     expect(loadConfig(secrets, { KEY: 'k', TOKEN_FILE: '' })).toEqual({ KEY: 'k', NAME: 'none' });
   });
 
-  it('must not come in both ways', () => {
+  it('must not come both ways', () => {
     const { message } = errorOf({ KEY: 'khunter2', KEY_FILE: file('both', 'khunter2') }, secrets);
     expect(message).toBe('Bad configuration:\n  KEY_FILE: is set, and so is KEY: unset one of them');
   });
 
-  it('that cannot be read is refused by variable, without what it says, beside all else that is bad', () => {
+  it('that cannot be read is reported by its variable, without its content, along with everything else that is wrong', () => {
     const [missing, empty] = [join(dir, 'missing'), file('empty', '\n')];
     expect(errorOf({ KEY_FILE: missing, TOKEN_FILE: dir }, secrets).message).toBe(
       'Bad configuration:\n  KEY_FILE: names a file that cannot be read (ENOENT)\n  TOKEN_FILE: names a file that cannot be read (EISDIR)',
@@ -106,12 +106,12 @@ describe('a secret', () => {
     expect(variables).toEqual(['TOKEN_FILE', 'KEY']);
   });
 
-  it('that is bad is shown no more than one in a variable', () => {
+  it('that is bad is not shown when it comes in a file either', () => {
     const { message } = errorOf({ KEY_FILE: file('bad', 'hunter2') }, secrets);
     expect(message).toBe('Bad configuration:\n  KEY: must start with k');
   });
 
-  it('alone is looked for in a file', () => {
+  it('is the only kind of variable that is looked for in a file', () => {
     const env = { KEY: 'k', NAME_FILE: file('name', 'other') };
     expect(loadConfig(secrets, env).NAME).toBe('none');
   });

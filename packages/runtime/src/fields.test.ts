@@ -32,18 +32,18 @@ describe('a field', () => {
     ['list of addresses', addresses, 'a:1, [::1]:2', ['a:1', '[::1]:2']],
     ['pool', poolAddresses, 'runner:7200', [{ pool: 'local', address: 'runner:7200' }]],
     [
-      ...(['pools', poolAddresses, 'ipv4:a:1,b:2, gpu0=dns:///gpu:3,gpu-1=[::1]:4'] as const),
+      ...(['list of pools', poolAddresses, 'ipv4:a:1,b:2, gpu0=dns:///gpu:3,gpu-1=[::1]:4'] as const),
       [
         { pool: 'local', address: 'ipv4:a:1,b:2' },
         { pool: 'gpu0', address: 'dns:///gpu:3' },
         { pool: 'gpu-1', address: '[::1]:4' },
       ],
     ],
-    ['database', databaseUrl, 'postgres://h/db', 'postgres://h/db'],
+    ['database URL', databaseUrl, 'postgres://h/db', 'postgres://h/db'],
     ['prefix', redisPrefix, undefined, 'tg:'],
     ['secret key', secretKey, KEY.toString('base64'), KEY],
     ['log level', level, undefined, 'info'],
-  ])('that is a %s is read: %#', (_what, field, text, value) => {
+  ])('with a valid %s is read: %#', (_what, field, text, value) => {
     expect(field.parse(text)).toEqual(value);
   });
 
@@ -61,15 +61,20 @@ describe('a field', () => {
     ['address', address, '::1:7100', 'must be host:port'],
     ['address', address, 'limiter:65536', 'must be host:port'],
     ['list of addresses', addresses, 'a:1,', 'must be host:port, several separated by commas'],
-    ['pools', poolAddresses, 'gpu0=a:1,gpu0=b:2', 'must be host:port, or pool=host:port of each pool'],
-    ['pools', poolAddresses, 'GPU=a:1', 'must be host:port, or pool=host:port of each pool'],
-    ['pools', poolAddresses, 'a:1,gpu0=', 'must be host:port, or pool=host:port of each pool'],
-    ['pools', poolAddresses, 'a:1,b:2', 'must be host:port, or pool=host:port of each pool'],
-    ['database', databaseUrl, 'mysql://h/db', 'must be a URL that starts with postgresql://'],
+    [
+      'list of pools',
+      poolAddresses,
+      'gpu0=a:1,gpu0=b:2',
+      'must be host:port, or pool=host:port of each pool',
+    ],
+    ['list of pools', poolAddresses, 'GPU=a:1', 'must be host:port, or pool=host:port of each pool'],
+    ['list of pools', poolAddresses, 'a:1,gpu0=', 'must be host:port, or pool=host:port of each pool'],
+    ['list of pools', poolAddresses, 'a:1,b:2', 'must be host:port, or pool=host:port of each pool'],
+    ['database URL', databaseUrl, 'mysql://h/db', 'must be a URL that starts with postgresql://'],
     ['prefix', redisPrefix, '{tag}', 'must be 1 to 32 letters, digits, ":", "_" and "-"'],
     ['secret key', secretKey, 'c2hvcnQ=', 'must be 32 bytes in base64'],
     ['log level', level, 'loud', 'must be one of'],
-  ])('that is no %s is refused with what it must be: %#', (_what, field, text, message) => {
+  ])('with an invalid %s is refused, saying what it must be: %#', (_what, field, text, message) => {
     const issues = field.safeParse(text).error?.issues ?? [];
     expect(issues).toHaveLength(1);
     expect(issues[0]?.message).toContain(message);

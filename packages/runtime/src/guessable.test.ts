@@ -12,10 +12,10 @@ describe('a secret that can be guessed', () => {
     ['is one character', 'x'.repeat(32)],
     ['is one byte in base64', Buffer.alloc(32, 7).toString('base64')],
     ['repeats itself', 'k7Fq2pZ9'.repeat(4)],
-    ['is made of words of examples', 'tidegate-demo-secret-password-1'],
+    ['is made of words from examples', 'tidegate-demo-secret-password-1'],
     ['is a password in a URL', 'postgresql://tidegate:tidegate@db:5432/tidegate'],
     ['is a password of a cluster', 'redis+cluster://:changeme@a:1,b:2'],
-    ['is one of a list', `gateway:${STRONG},metering:${'y'.repeat(40)}`],
+    ['is one in a list', `gateway:${STRONG},metering:${'y'.repeat(40)}`],
   ])('%s', (_how, setting) => expect(isGuessable(setting)).toBe(true));
 });
 
@@ -43,7 +43,7 @@ describe('in production', () => {
     expect(loadConfig(schema, { ...weak, AUTH_SECRET: STRONG, NODE_ENV: 'production' }).NAME).toBe('name');
   });
 
-  it('is not a test, which may use such secrets', () => {
+  it('only are such secrets refused, since tests may use them', () => {
     expect(loadConfig(schema, { ...weak, NODE_ENV: 'test' })).toMatchObject(weak);
   });
 });

@@ -25,7 +25,7 @@ describe('the logger', () => {
     expect(new Date(record.time).getTime()).not.toBeNaN();
   });
 
-  it('tells an error in the plain words there are for it, and any other as it is', () => {
+  it('explains an error in plain words if there are some for it, and logs any other as it is', () => {
     const lines: string[] = [];
     const logger = createLogger({
       service: 'test',
@@ -61,12 +61,12 @@ describe('the logger', () => {
     );
   });
 
-  it('writes no mistyped or cut-off key value either, but the first characters that lists show', () => {
+  it('never writes a mistyped or cut-off key value either, only the first characters that lists show', () => {
     expect(logged((logger) => logger.info(`key "${KEY.slice(0, 20)}"`))).not.toContain(KEY.slice(0, 12));
     expect(logged((logger) => logger.info({ prefix: KEY.slice(0, 9) }))).toContain(KEY.slice(0, 9));
   });
 
-  it('leaves words alone that only look like a key', () => {
+  it('leaves alone words that only look like a key', () => {
     expect(logged((logger) => logger.info('multi_tenancymode on'))).toContain('multi_tenancymode on');
   });
 
@@ -88,7 +88,7 @@ describe('the logger', () => {
     expect(() => JSON.parse(text)).not.toThrow();
   });
 
-  it('writes of an error what it is and where, and none of the members that may hold content', () => {
+  it('writes what an error is and where it happened, but no member that may hold content', () => {
     const cause = Object.assign(new TypeError('refused'), { code: 'ECONNREFUSED', body: SECRET });
     const err = Object.assign(new Error('call failed', { cause }), { request: { messages: [SECRET] } });
     const text = logged((logger) => logger.error({ err }, 'failed'));
@@ -101,7 +101,7 @@ describe('the logger', () => {
     expect(text).not.toContain(SECRET);
   });
 
-  it('ends a chain of causes that has no end', () => {
+  it('cuts off a chain of causes that has no end', () => {
     const err = new Error('round');
     err.cause = err;
     expect(() => JSON.parse(logged((logger) => logger.error({ err })))).not.toThrow();
@@ -113,7 +113,7 @@ describe('the logger', () => {
 });
 
 describe.each(['SIGTERM', 'crash'])('a service whose log is on a full disk', (how) => {
-  it(`works on, and ends on ${how}`, async () => {
+  it(`keeps working, and ends on ${how}`, async () => {
     const full = await open('/dev/full', 'w');
     const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM], {
       stdio: ['pipe', full.fd, 'inherit', 'ipc'],

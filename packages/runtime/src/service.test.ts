@@ -133,7 +133,7 @@ describe('a service', () => {
     expect(stdout).toMatch(/"step":"drain".*second signal/);
   });
 
-  it('takes one Ctrl-C that reaches it twice for one', async () => {
+  it('treats a Ctrl-C that reaches it twice as one', async () => {
     const { child, printed, ended } = await run(`
       service.onShutdown('drain', async () => {
         say('draining');

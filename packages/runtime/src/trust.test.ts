@@ -32,7 +32,7 @@ describe('whom a service answers', () => {
   );
 
   it.each(['0.0.0.0', '::', '10.0.0.1', 'limiter', '127.0.0.1.example', 'localhost.example'])(
-    'must be said when it listens on %s',
+    'must be configured when it listens on %s',
     (host) => {
       expect(() => trust({}, host)).toThrow(
         'SERVICE_TOKENS: is not set, and LIMITER_HOST lets other machines call this service',
@@ -40,7 +40,7 @@ describe('whom a service answers', () => {
     },
   );
 
-  it('must be said for a service that needs it even on loopback', () => {
+  it('must be configured for a service that needs it, even on loopback', () => {
     const read = (env: Record<string, string>) =>
       trustByTokensOf(loadConfig(z.object(trustFields), env), 'its callers get secrets');
     expect(() => read({})).toThrow('SERVICE_TOKENS: is not set, and its callers get secrets');
@@ -51,7 +51,7 @@ describe('whom a service answers', () => {
     });
   });
 
-  it('must be said also with TLS', () => {
+  it('must be configured even with TLS', () => {
     expect(() => trust(TLS, '0.0.0.0')).toThrow('SERVICE_TOKENS: is not set, and a certificate alone');
     expect(() => trust(TLS)).toThrow('SERVICE_TOKENS: is not set');
     expect(trust({ ...TLS, SERVICE_TOKENS: `gateway:${A}` }).tls).toMatchObject({
@@ -66,7 +66,7 @@ describe('whom a service answers', () => {
     ['a token with other characters', `gateway:${A}"`],
     ['nothing but commas', ' , '],
     ['one token for two services', `gateway:${A},metering:${A}`],
-  ])('is not understood from %s, and not repeated', (_what, tokens) => {
+  ])('cannot be read from %s, which is not repeated', (_what, tokens) => {
     const read = () => trust({ SERVICE_TOKENS: tokens });
     expect(read).toThrow(/SERVICE_TOKENS: must/);
     expect(read).not.toThrow(/hunter2|aaa/);
@@ -83,7 +83,7 @@ describe('what a service shows to those it calls', () => {
     expect(() => caller({ SERVICE_TOKEN: 'hunter2' })).toThrow('SERVICE_TOKEN: must be 32');
   });
 
-  it('must be all of the files of TLS or none, and they must fit together', () => {
+  it('must include all of the TLS files or none, and they must fit together', () => {
     const { GRPC_TLS_KEY_FILE: _, ...part } = TLS;
     expect(() => caller(part)).toThrow('GRPC_TLS_KEY_FILE: is not set');
     expect(() => caller({ ...TLS, GRPC_TLS_CA_FILE: '/nowhere/ca.pem' })).toThrow(

@@ -22,7 +22,7 @@ describe('within', () => {
   });
 });
 
-it('answerWithin has one value for whatever is no answer: late, rejected or thrown', async () => {
+it('answerWithin has one value for whatever is not an answer: late, rejected or thrown', async () => {
   const throwing = () => {
     throw new Error('thrown');
   };

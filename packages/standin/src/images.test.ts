@@ -68,7 +68,7 @@ describe('an image', () => {
 });
 
 describe('a vision stand-in', () => {
-  it('says what it saw and counts it; a text one refuses', async () => {
+  it('says what it saw and counts it, while a text stand-in refuses it', async () => {
     const vision = await startStandin({ kind: 'vision' });
     const text = await startStandin({ kind: 'text' });
     const ask = (url: string, parts: object[]) =>

@@ -62,19 +62,19 @@ describe('directives', () => {
 });
 
 describe('the content', () => {
-  it('has as many tokens, or is the very text, or as many bytes, as told', async () => {
+  it('has as many tokens or bytes as told, or is the very text that was asked for', async () => {
     expect((await body('[[tokens=300]]')).usage.completion_tokens).toBe(300);
     expect((await body('[[say=Just this.]]')).choices[0].message.content).toBe('Just this.');
     expect((await body('[[bytes=3000000]]')).choices[0].message.content).toHaveLength(3_000_000);
     expect((await body('[[unicode]]')).choices[0].message.content).toContain('🌊');
   });
 
-  it('comes in one event of exactly as many bytes as told', async () => {
+  it('can come in one event of exactly as many bytes as told', async () => {
     const sizes = (await events('[[event-bytes=1100000]]')).map((event) => event.length + 2);
     expect(sizes).toContain(1_100_000);
   });
 
-  it('is null, or has tool calls or reasoning beside it', async () => {
+  it('can be null, or have tool calls or reasoning beside it', async () => {
     expect((await body('[[null-content]]')).choices[0].message.content).toBeNull();
     expect((await body('[[tool-calls]]')).choices[0].message.tool_calls).toHaveLength(1);
     expect((await body('[[reasoning]]')).choices[0].message.reasoning_content).toMatch(/./);
@@ -83,25 +83,25 @@ describe('the content', () => {
     expect(await streamText('[[null-content]]')).toContain('"content":null');
   });
 
-  it('ends for a reason of its own', async () => {
+  it('can end with any finish reason', async () => {
     expect((await body('[[finish=weird]]')).choices[0].finish_reason).toBe('weird');
     expect(await streamText('[[finish=weird]]')).toContain('"finish_reason":"weird"');
   });
 });
 
 describe('usage', () => {
-  it('is missing', async () => {
+  it('can be missing', async () => {
     expect((await body('[[no-usage]]')).usage).toBeNull();
     expect(await streamText('[[no-usage]]')).not.toContain('"usage"');
   });
 
-  it('is a lie', async () => {
+  it('can be a lie', async () => {
     const lie = { prompt_tokens: -1, completion_tokens: 2.5, total_tokens: 9 };
     expect((await body('[[usage=-1,2.5,9]]')).usage).toMatchObject(lie);
     expect((await chunks('[[usage=-1,2.5,9]]')).at(-1).usage).toMatchObject(lie);
   });
 
-  it('is on the last content chunk', async () => {
+  it('can be on the last content chunk', async () => {
     const last = (await chunks('[[usage-on-last]]')).at(-1);
     expect(last).toMatchObject({
       choices: [{ finish_reason: 'stop' }],
@@ -111,19 +111,19 @@ describe('usage', () => {
 });
 
 describe('the form of a stream', () => {
-  it('has the role and the first text in one chunk', async () => {
+  it('can have the role and the first text in one chunk', async () => {
     const [first] = await chunks('[[merged-first]] [[say=Hello you]]');
     expect(first.choices[0].delta).toEqual({ role: 'assistant', content: 'Hello' });
   });
 
-  it('has CRLF line ends, comments, and no [DONE]', async () => {
+  it('can have CRLF line ends, comments, and no [DONE]', async () => {
     const crlf = await streamText('[[crlf]]');
     expect(crlf.replaceAll('\r\n', '')).not.toContain('\n');
     expect(await streamText('[[comments]]')).toMatch(/^: keep-alive\n\ndata: /);
     expect(await streamText('[[no-done]]')).not.toContain('[DONE]');
   });
 
-  it('is written a few bytes at a time, in the middle of characters too, and is the same', async () => {
+  it('can be written a few bytes at a time, even in the middle of characters, and reads the same', async () => {
     const content = async (directives: string) =>
       (await chunks(directives)).map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
     expect(await content('[[say=Grüße 🌊🚢]] [[split-bytes=3]]')).toBe('Grüße 🌊🚢');
@@ -132,7 +132,7 @@ describe('the form of a stream', () => {
     );
   });
 
-  it('stays open after [DONE]', async () => {
+  it('can stay open after [DONE]', async () => {
     const response = await ask('[[linger]]', true);
     const reader = response.body?.getReader();
     let text = '';
@@ -150,20 +150,20 @@ describe('breaking off', () => {
     return text;
   };
 
-  it.each([true, false])('is a reset of the connection (streamed: %p)', async (streamed) => {
+  it.each([true, false])('can be a reset of the connection (streamed: %p)', async (streamed) => {
     const before = standin.stats().brokenOff;
     await expect(ask('[[die]]', streamed).then(readToEnd)).rejects.toThrow();
     expect(standin.stats().brokenOff).toBe(before + 1);
   });
 
-  it('comes after as many tokens as told', async () => {
+  it('can come after as many tokens as told', async () => {
     const text = await streamText('[[inband-error]] [[after=2]] [[say=a b c d e]]');
     const failedAt = text.indexOf('"error"');
     expect(text.slice(0, failedAt)).toContain('" b"');
     expect(text.slice(0, failedAt)).not.toContain('" c"');
   });
 
-  it('is an error event with a [DONE] after it, or an error body', async () => {
+  it('can be an error event with a [DONE] after it, or an error body', async () => {
     const all = await events('[[inband-error]]');
     expect(all.some((event) => event.startsWith('data: {"error":'))).toBe(true);
     expect(all.at(-1)).toBe('data: [DONE]');
@@ -171,18 +171,18 @@ describe('breaking off', () => {
     expect(await body('[[inband-error]]')).toHaveProperty('error.message');
   });
 
-  it('is garbage', async () => {
+  it('can be garbage', async () => {
     await expect(whole('[[garbage]]').then((response) => response.json())).rejects.toThrow(/JSON/);
     await expect(chunks('[[garbage]]')).rejects.toThrow(/JSON/);
   });
 
-  it('is an error status', async () => {
+  it('can be an error status', async () => {
     const response = await whole('[[status=503]]');
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ error: { code: 503, type: 'ServiceUnavailableError' } });
   });
 
-  it('is the end of the server', async () => {
+  it('can be the end of the server', async () => {
     const other = await startStandin();
     const told = fetch(`${other.url}/v1/chat/completions`, {
       method: 'POST',

@@ -96,7 +96,7 @@ describe('a whole answer', () => {
 });
 
 describe('a streamed answer', () => {
-  it('is the whole one in pieces: role first, one id, usage asked for, [DONE]', async () => {
+  it('is the whole one in pieces: role first, one id, usage if asked for, [DONE]', async () => {
     const standin = await start();
     const whole = await json(ask(standin, 'Hi'));
     const chunks = await chunksOf(stream(standin, 'Hi'));
@@ -112,7 +112,7 @@ describe('a streamed answer', () => {
     expect(chunks.some(({ usage }) => usage)).toBe(false);
   });
 
-  it('comes as it is made: the first chunk can be read while the rest is not written', async () => {
+  it('comes as it is made: the first chunk can be read before the rest is written', async () => {
     const response = await stream(await start(), '[[stall]]');
     const reader = response.body?.getReader();
     const first = new TextDecoder().decode((await reader?.read())?.value);
@@ -166,15 +166,15 @@ describe('the context length', () => {
     ['context-tgi', 422],
     ['context-ollama', 400],
     ['context-text', 400],
-  ])('is refused as %s words it', async (dialect, status) => {
+  ])('has a refusal in the words of %s', async (dialect, status) => {
     const response = await ask(await start(), `[[error=${dialect}]]`);
     expect(response.status).toBe(status);
     expect(await response.text()).toContain('maximum context length');
   });
 });
 
-describe('what it is', () => {
-  it('lists its names, and knows no other', async () => {
+describe('a stand-in', () => {
+  it('lists its names, and knows no others', async () => {
     const standin = await start({ names: ['a', 'b'], contextTokens: 4_096 });
     const { data } = await json(fetch(`${standin.url}/v1/models`));
     expect(data).toMatchObject([
@@ -213,8 +213,8 @@ describe('what it is', () => {
   });
 });
 
-describe('its counts', () => {
-  it('are of calls, the most at once, tokens by name, and what the newest request had', async () => {
+describe('a running stand-in', () => {
+  it('counts calls, the most at once and tokens by name, and shows what the newest request had', async () => {
     const standin = await start();
     const asked = [1, 2, 3].map(() => json(ask(standin, 'Hi [[held]]', { user: 'u' })));
     await until(() => standin.stats().held === 3);
@@ -233,13 +233,13 @@ describe('its counts', () => {
     expect(standin.stats()).toMatchObject({ calls: 0, maxInFlight: 0, models: {}, lastRequest: null });
   });
 
-  it('let a caller who has its answer call again without ever being two at once', async () => {
+  it('never counts two calls at once for a caller who waits for each answer', async () => {
     const standin = await start();
     for (let i = 0; i < 50; i++) await json(ask(standin, 'Hi'));
     expect(standin.stats().maxInFlight).toBe(1);
   });
 
-  it('set defaults for all requests, which a request can override', async () => {
+  it('takes defaults for all requests, which a request can override', async () => {
     const standin = await start({ behaviour: { status: 500 } });
     expect((await ask(standin, 'Hi')).status).toBe(500);
     const set = (text: string) => fetch(`${standin.url}/behaviour`, { method: 'POST', body: text });
@@ -275,7 +275,7 @@ describe('a caller that hangs up', () => {
     expect(standin.stats()).toMatchObject({ aborted: 1, answered: 0, models: {} });
   });
 
-  it('in the middle of its body is recorded, and hurts nobody else', async () => {
+  it('in the middle of its body is recorded, and does not affect others', async () => {
     const standin = await start();
     const caller = connect(standin.port, '127.0.0.1');
     caller.write('POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"mod');

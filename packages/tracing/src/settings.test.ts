@@ -15,7 +15,7 @@ const reasonOf = (env: Record<string, string>): string => {
 const at = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' };
 
 describe('the settings of tracing', () => {
-  it('are none unless there is an endpoint, nor where the standard turns it off', () => {
+  it('are absent without an endpoint, and where the standard turns tracing off', () => {
     expect(read({ OTEL_SERVICE_NAME: 'x', OTEL_TRACES_SAMPLER: 'always_on' })).toBeNull();
     expect(read({ ...at, OTEL_SDK_DISABLED: 'true' })).toBeNull();
     expect(read({ ...at, OTEL_TRACES_EXPORTER: 'none' })).toBeNull();
@@ -35,7 +35,7 @@ describe('the settings of tracing', () => {
     });
   });
 
-  it('prefer what is said of traces to what is said of all signals', () => {
+  it('prefer what is set for traces to what is set for all signals', () => {
     const settings = read({
       ...at,
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/in',
@@ -63,7 +63,7 @@ describe('the settings of tracing', () => {
     ['OTEL_TRACES_SAMPLER_ARG', '1.5', /from 0 to 1/],
     ['OTEL_TRACES_EXPORTER', 'zipkin', /otlp or none/],
     ['OTEL_EXPORTER_OTLP_HEADERS', 'a secret', /name=value/],
-  ])('refuse another %s, and say what is allowed and not what was given', (variable, value, allowed) => {
+  ])('refuse any other %s, and say what is allowed but not what was given', (variable, value, allowed) => {
     const reason = reasonOf({ ...at, [variable]: value });
     expect(reason).toContain(`${variable}: `);
     expect(reason).toMatch(allowed);

@@ -80,7 +80,7 @@ describe('tracing', () => {
 
   it.each([
     ['malformed', `00-${TRACE}-${PARENT}`],
-    ['of zeros', `00-${'0'.repeat(32)}-${PARENT}-01`],
+    ['all zeros', `00-${'0'.repeat(32)}-${PARENT}-01`],
     ['sent twice', `00-${TRACE}-${PARENT}-01, 00-${TRACE}-${PARENT}-01`],
   ])('begins a trace of its own if what the caller sent is %s', async (_what, traceparent) => {
     collector = await startCollector();
@@ -142,7 +142,7 @@ describe('tracing', () => {
     await server.close();
   });
 
-  it('loads nothing of OpenTelemetry while it is off', async () => {
+  it('loads no part of OpenTelemetry while it is off', async () => {
     const dist = (path: string) => new URL(`../../../${path}`, import.meta.url).href;
     const script = (settings: string) => `
       import Module from 'node:module';

@@ -36,7 +36,7 @@ describe('the presented key', () => {
 });
 
 describe('blocked addresses', () => {
-  it('are blocked for their time, and no longer', () => {
+  it('stay blocked until their block ends, and no longer', () => {
     let nowMs = 0;
     const blocked = new BlockedAddresses(10, () => nowMs);
     blocked.block('a', 1_000);
@@ -137,7 +137,7 @@ describe('principals', () => {
     expect(principals.size).toBe(0);
   });
 
-  it('are current after a check', async () => {
+  it('are up to date after a check', async () => {
     const { principals, state } = start();
     await principals.get(key);
     state.answer = { ...principal, imagesAllowed: true };
@@ -145,7 +145,7 @@ describe('principals', () => {
     expect(principals.get(key)).toMatchObject({ imagesAllowed: true });
   });
 
-  it('stay cached when a check fails, and go when the key is invalid', async () => {
+  it('stay cached when a check fails, and are dropped when the key is invalid', async () => {
     const { principals, state } = start();
     await principals.get(key);
     state.answer = INTERNAL_ERROR;
@@ -156,7 +156,7 @@ describe('principals', () => {
     expect(principals.size).toBe(0);
   });
 
-  it('are checked by one question at a time, and never by one from before the check', async () => {
+  it('are checked by one call at a time, and never by a call that began before the check', async () => {
     const { principals, state } = start();
     const first = principals.check(key);
     state.answer = INVALID_API_KEY;

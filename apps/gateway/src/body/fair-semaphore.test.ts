@@ -29,7 +29,7 @@ describe('a fair semaphore', () => {
     expect(acquired.join('')).toBe('aabcaca');
   });
 
-  it('gives an organization one permit at a time, however many are free, and the others to others', async () => {
+  it('gives an organization one permit at a time, however many are free, and the rest to others', async () => {
     const { semaphore, acquired, acquire, settle } = started({ permits: 2, maxWaiting: 32 });
     for (const orgId of ['a', 'a', 'a', 'b', 'c']) void acquire(orgId);
     await settle();
@@ -57,7 +57,7 @@ describe('a fair semaphore', () => {
     expect(acquired.join('')).toBe('aba');
   });
 
-  it('lets an organization rest until its last rest is over, also one that begins later', async () => {
+  it('lets an organization rest until its last rest is over, even if that one begins later', async () => {
     const { semaphore, rests, acquired, acquire, settle } = started({ permits: 2, maxWaiting: 32 });
     for (const orgId of ['a', 'a', 'a']) void acquire(orgId);
     await settle();
@@ -78,7 +78,7 @@ describe('a fair semaphore', () => {
     expect(acquired.join('')).toBe('aaa');
   });
 
-  it('lets an organization have a quarter of the waiting callers, at least one, and refuses those beyond', async () => {
+  it('lets an organization have a quarter of the waiting callers, but at least one, and refuses the rest', async () => {
     for (const [maxWaiting, ofOrg] of [
       [32, 8],
       [8, 2],
@@ -98,7 +98,7 @@ describe('a fair semaphore', () => {
     }
   });
 
-  it('never exceeds its permits, nor one for an organization, and serves everyone who waits, in any order of calls', async () => {
+  it('never gives more than its permits, or more than one to an organization, and serves everyone who waits, in any order of calls', async () => {
     const step = fc.constantFrom('a', 'b', 'c', 'end', 'end and rest', 'wake');
     await fc.assert(
       fc.asyncProperty(

@@ -30,7 +30,7 @@ it('rejects what waits for a worker that cannot start, and tries again with the 
   await pool.close();
 });
 
-it('rejects a body for which no thread can be made, and keeps nothing of it', async () => {
+it('rejects a body when no thread can be made for it, and keeps no part of that body', async () => {
   const filename = join(directory, 'ready.mjs');
   await writeFile(filename, "export default () => 'parsed'");
   // Node refuses this option where it would make the thread, which fails in the same way.

@@ -123,7 +123,7 @@ describe('createParser', () => {
   it.each([
     ['on its own thread', inline],
     ['in a worker', threaded],
-  ])('parses %s a body that came in pieces, however they split its characters', async (_, parser) => {
+  ])('parses %s a body that came in pieces, even if they split its characters', async (_, parser) => {
     const whole = bodyOf({ messages: [{ role: 'user', content: '漢é'.repeat(20) }] });
     const pieces = Array.from(whole, (byte) => Buffer.from([byte]));
     const parsed = await parser.parse({ pieces, bytes: whole.length }, 'org');
@@ -131,7 +131,7 @@ describe('createParser', () => {
     expect(isRefusal(parsed)).toBe(false);
   });
 
-  it('moves every piece of a body to the worker, so that none is left to the main thread', async () => {
+  it('moves every piece of a body to the worker, so that none stays with the main thread', async () => {
     const whole = bodyOf({ messages: [{ role: 'user', content: 'x'.repeat(40_000) }] });
     const cuts = [0, 16_384, 32_768, whole.length];
     const pieces = cuts
@@ -142,7 +142,7 @@ describe('createParser', () => {
     expect(pieces.map(({ byteLength }) => byteLength)).toEqual([0, 0, 0]);
   });
 
-  it('receives in a worker what has left the heap, and discards it, also when it refuses', async () => {
+  it('receives in a worker what has left the heap, and discards it even if it refuses the body', async () => {
     const whole = bodyOf({ messages: [{ role: 'user', content: 'x'.repeat(40_000) }] });
     const moved = (bytes: Buffer): { body: Body; closed: Promise<unknown> } => {
       const pieces = new MovedPieces();
@@ -201,13 +201,13 @@ describe('createParser', () => {
     expect(order).toHaveLength(21);
   });
 
-  it('leaves each body of 32 KiB to a worker, and no small one', async () => {
+  it('leaves a body of 32 KiB to a worker, and no smaller one', async () => {
     const parser = parserOf({ longMs: Number.POSITIVE_INFINITY });
     expect(await parsedIn(parser, 'a', 32 * 1024)).toBe('worker');
     expect(await parsedIn(parser, 'a', 31 * 1024)).toBe('here');
   });
 
-  it("leaves an organization's bodies to a worker once the long ones have used up its own thread's time", async () => {
+  it("leaves an organization's longer bodies to a worker once they have used up their time on its own thread", async () => {
     let nowMs = 0;
     // By this clock, every body takes 1 ms.
     const parser = parserOf({ nowMs: () => nowMs++ });

@@ -440,7 +440,7 @@ describe('readBody', () => {
       }
     });
 
-    it('is discarded if its slot cannot be had and it has arrived completely meanwhile', async () => {
+    it('is discarded if its slot cannot be had, even if it has arrived completely in the meantime', async () => {
       const discard = jest.spyOn(MovedPieces.prototype, 'discard');
       try {
         let fail: (error: Error) => void = () => {};

@@ -11,12 +11,12 @@ describe('the rest after a body in a worker', () => {
     expect(restAfter({ parsed: refused, tookMs: 7 })).toBe(70);
   });
 
-  it('is that after a refusal, whichever step refuses', () => {
+  it('is the same after any refusal, whichever step refuses', () => {
     expect(restAfterRefusal(7)).toBe(70);
     expect(restAfterRefusal(60_000)).toBe(5_000);
   });
 
-  it('ends, however long the body took', () => {
+  it('is bounded, however long the body took', () => {
     expect(restAfter({ parsed: accepted, tookMs: 60_000 })).toBe(5_000);
     expect(restAfter({ parsed: refused, tookMs: 60_000 })).toBe(5_000);
   });

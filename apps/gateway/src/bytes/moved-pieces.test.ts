@@ -54,7 +54,7 @@ describe('pieces that have moved', () => {
     await eventually(() => process.memoryUsage().arrayBuffers - before < 2 * MIB);
   });
 
-  it('can be received in another thread, which ends the port', async () => {
+  it('can be received in another thread, which closes the port', async () => {
     const moved = new MovedPieces();
     moved.add(Buffer.from('he'));
     moved.add(Buffer.from('llo'));

@@ -70,7 +70,7 @@ describe('the catalog', () => {
     expect(catalog.published('o1')).toEqual([]);
   });
 
-  it('notifies listeners of a model, also of its removal', () => {
+  it('notifies the listeners of a model when it changes or is removed', () => {
     const catalog = new Catalog();
     catalog.apply(snapshot(model()));
     const told: (CatalogModel | null)[] = [];
@@ -99,7 +99,7 @@ describe('the catalog of two pools', () => {
     expect([catalog.poolOf('ma'), catalog.poolOf('mb')]).toEqual([undefined, 'gpu0']);
   });
 
-  it('takes a model that has moved from its new pool, whatever the former one still says', () => {
+  it('takes a model that has moved as its new pool reports it, whatever the former pool still says', () => {
     const catalog = new Catalog(['local', 'gpu0']);
     catalog.apply(snapshot(a));
     catalog.apply(snapshot({ ...a, version: 2, condition: 'CONDITION_ASLEEP' }), 'gpu0');

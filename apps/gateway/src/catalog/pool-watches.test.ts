@@ -26,7 +26,7 @@ const list = async () => {
 };
 
 describe('a gateway of two pools', () => {
-  it('serves the models of both, and continues with what it knows of one whose runner goes away', async () => {
+  it('serves the models of both, and goes on with what it knows of a pool whose runner goes away', async () => {
     gpu = await new FakeRunner().start();
     harness = await startHarness({ pools: { gpu0: gpu.address } });
     await publish({ condition: 'CONDITION_RUNNING' });
@@ -50,7 +50,7 @@ describe('a gateway of two pools', () => {
     expect([gpu.wakes, harness.runner.wakes]).toEqual([['mdl_gpu'], []]);
   });
 
-  it('started while one runner is away serves the other pool, and denies no model it cannot know', async () => {
+  it('that starts while one runner is away serves the other pool, and never says that a model it cannot know of does not exist', async () => {
     gpu = new FakeRunner();
     harness = await startHarness({ pools: { gpu0: '127.0.0.1:1' } });
     await eventually(() => harness.watches.tried);

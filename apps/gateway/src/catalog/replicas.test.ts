@@ -100,7 +100,7 @@ describe('a replica that answers with failures', () => {
     expect(isEjected('a')).toBe(false);
   });
 
-  it('stays if it answers one of five, and counts anew when it has answered', () => {
+  it('stays in use if it answers one call of five, since an answer resets the count of its failures', () => {
     for (const times of [4, 4]) {
       fail('a', times);
       end('a', 'answered');
@@ -128,7 +128,7 @@ describe('a replica that answers with failures', () => {
     expect(Array.from({ length: 12 }, load).filter((taken) => taken === 'a')).toHaveLength(2);
   });
 
-  it('stays while it is alone, and while no other one answers', () => {
+  it('stays in use while it is alone, and while no other one answers', () => {
     const alone = { ...model('a'), modelId: 'm2' };
     fail('a', 20, alone);
     expect(isEjected('a', alone)).toBe(false);
@@ -214,7 +214,7 @@ describe('the slow start of a replica', () => {
     catalog = new Catalog(undefined, (before, after) => replicas.changed(before.replicas, after.replicas));
   });
 
-  it('lets its share grow from a tenth to that of the others when it joins them', () => {
+  it("lets the replica's share grow from a tenth to that of the others when it joins them", () => {
     publish('a');
     publish('a', 'b');
     expect(load(110)).toEqual({ a: 100, b: 10 });
@@ -226,7 +226,7 @@ describe('the slow start of a replica', () => {
     expect(load(10)).toEqual({ a: 5, b: 5 });
   });
 
-  it('begins when it is no longer passed over, and lasts though it answers', () => {
+  it('begins when the replica is no longer passed over, and lasts although it answers', () => {
     publish('a', 'b');
     replicas.take(current(), 'a');
     replicas.release(current(), replica('b'), 'unreached');
@@ -237,7 +237,7 @@ describe('the slow start of a replica', () => {
     expect(load(9)).toEqual({ a: 9, b: 0 });
   });
 
-  it('slows none down among those that start together, nor one that answers in spite of a failure', () => {
+  it('slows down neither replicas that start together nor one that answers in spite of a failure', () => {
     publish();
     publish('a');
     nowMs = 1_000;
@@ -256,7 +256,7 @@ describe('the slow start of a replica', () => {
     expect(replicas.take(current(), 'b')?.replicaId).toBe('a');
   });
 
-  it('never gives it more than its share, and never passes it over once it is due', () => {
+  it('never gives the replica more than its share, and never passes it over once it is due', () => {
     const steps = fc.array(fc.record({ ends: fc.boolean(), passedMs: fc.integer({ min: 0, max: 500 }) }), {
       maxLength: 200,
     });

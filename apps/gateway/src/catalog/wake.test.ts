@@ -106,7 +106,7 @@ describe('a wake of a model', () => {
     expect(turns).toEqual(waiting.map((_, i) => Math.floor(i / 32)));
   });
 
-  it('is called again by each request that has time left after the shared call, for just that time', async () => {
+  it('is called again for each request that has time left after the shared call, for just that time', async () => {
     const first = wait();
     nowMs = 50_000;
     const late = wait();
@@ -131,7 +131,7 @@ describe('a wake of a model', () => {
     expect(calls.length).toBe(2);
   });
 
-  it('is waited for no longer and no shorter than a cold start may take: a minute by default [limit.cold-start]', async () => {
+  it('is waited for exactly as long as a cold start may take: a minute by default [limit.cold-start]', async () => {
     jest.useFakeTimers();
     try {
       const addresses = { LIMITER_ADDRESSES: 'limiter:7100', RUNNER_ADDRESS: 'runner:7200' };
@@ -150,7 +150,7 @@ describe('a wake of a model', () => {
     }
   });
 
-  it('reports a waiting crowd once, and says when nobody in it waits any more', async () => {
+  it('reports a waiting crowd once, and can say whether any of it is still waiting', async () => {
     const few = Array.from({ length: 31 }, () => wait());
     expect(crowds).toEqual([]);
     const more = [wait(), wait()];

@@ -77,7 +77,7 @@ describe('the loss of a lease', () => {
 describe('a slot for a large body', () => {
   it.each([
     ['none is free', TOO_MANY_LARGE_BODIES],
-    ['nobody can tell', INTERNAL_ERROR],
+    ['the limiter fails', INTERNAL_ERROR],
   ])('is refused when %s, and nothing is left to release', async (_when, largeBody) => {
     const { held, state } = start({ largeBody });
     expect(await held.takeLargeBody()).toBe(largeBody);
@@ -120,7 +120,7 @@ describe('a counted request', () => {
 });
 
 describe('memory', () => {
-  it('is free again for others once the request has ended, all of it and only once', async () => {
+  it('is given back once the request has ended, all of it and only once', async () => {
     const { held, shared } = start();
     expect(held.takeBytes(100)).toBe(PASSED);
     expect(held.takeBytes(150)).toBe(PASSED);

@@ -127,7 +127,7 @@ describe('a whole answer', () => {
   });
 });
 
-describe('a model that fails', () => {
+describe('a call to a model', () => {
   it.each<[string, UpstreamHandler, string]>([
     ['answers 500', (_, reply) => reply.json({ error: 'x' }, { status: 500 }), 'upstream_error'],
     ['answers 429', (_, reply) => reply.json({ error: 'x' }, { status: 429 }), 'upstream_error'],
@@ -144,7 +144,7 @@ describe('a model that fails', () => {
       (_, reply) => reply.json(wholeAnswer('x'.repeat(2 * 1024 * 1024))),
       'upstream_error',
     ],
-  ])('%s: the request is an error with the full charge', async (_name, upstream, code) => {
+  ])('that %s makes the request an error with the full charge', async (_name, upstream, code) => {
     script = upstream;
     expect((await refusalOf(await harness.complete(hello))).code).toBe(code);
     expect(settled()).toEqual([
@@ -152,7 +152,7 @@ describe('a model that fails', () => {
     ]);
   });
 
-  it('with a 4xx is quoted to the caller', async () => {
+  it('that refuses with a 4xx quotes the reason to the caller', async () => {
     script = (_request, reply) => reply.json({ error: { message: 'too long' } }, { status: 400 });
     expect(await refusalOf(await harness.complete(hello))).toMatchObject({
       code: 'model_refused',
@@ -167,15 +167,18 @@ describe('a model that fails', () => {
     ['an error with status 200', false, (_, reply) => reply.json(quote)],
     ['a 400 for a stream', true, (_, reply) => reply.json(quote, { status: 400 })],
     ['an error in a stream', true, (_, reply) => reply.event(quote)],
-  ])('with %s and quotes its own key is not quoted to the caller', async (_, stream, upstream) => {
-    script = upstream;
-    const { modelId } = await harness.publish({ name: 'keyed', upstreamKey: 'sk-up' });
-    expect(await refusalOf(await harness.complete({ ...hello, model: 'keyed', stream }))).toMatchObject({
-      code: 'model_refused',
-      message: 'The model refused the request and gave no reason.',
-    });
-    harness.runner.remove(modelId);
-  });
+  ])(
+    'that ends in %s is not quoted to the caller if the model quotes its own key',
+    async (_, stream, upstream) => {
+      script = upstream;
+      const { modelId } = await harness.publish({ name: 'keyed', upstreamKey: 'sk-up' });
+      expect(await refusalOf(await harness.complete({ ...hello, model: 'keyed', stream }))).toMatchObject({
+        code: 'model_refused',
+        message: 'The model refused the request and gave no reason.',
+      });
+      harness.runner.remove(modelId);
+    },
+  );
 
   it.each([
     ['refuses connections', () => 'http://127.0.0.1:1/v1'],
@@ -183,8 +186,8 @@ describe('a model that fails', () => {
       'accepts a connection, but does not speak TLS',
       () => `${harness.model.url.replace('http', 'https')}/v1`,
     ],
-    ['has no valid URL', () => 'not a url'],
-  ])('to be there is unavailable: its server %s', async (_how, baseUrl) => {
+    ['has an invalid URL', () => 'not a url'],
+  ])('whose server %s is refused as unavailable', async (_how, baseUrl) => {
     const gone = await harness.publish({
       name: 'gone',
       replicas: [{ replicaId: 'gone', baseUrl: baseUrl() }],
@@ -195,14 +198,14 @@ describe('a model that fails', () => {
     harness.runner.remove(gone.modelId);
   });
 
-  it('to answer as a whole in time is an upstream error', async () => {
+  it('that gives no whole answer in time is an upstream error', async () => {
     const env = { WHOLE_ANSWER_TIMEOUT_MS: '300' };
     const own = await startHarness({ env, upstream: (_request, reply) => reply.closed });
     expect((await refusalOf(await own.complete(hello))).code).toBe('upstream_error');
     await own.stop();
   });
 
-  it('on one replica is tried once on another if nothing was answered yet', async () => {
+  it('that fails on one replica is tried once on another if nothing has been answered yet', async () => {
     script = answers;
     const replicas = [
       { replicaId: 'dead', baseUrl: 'http://127.0.0.1:1/v1' },
@@ -222,7 +225,7 @@ describe('a model that fails', () => {
     request.json().model,
   ];
 
-  it('whose model changes while its admission is awaited is called as it is published now', async () => {
+  it('that changes while an admission is awaited is made to the model as it is published now', async () => {
     const at = (path: string) => [{ replicaId: path, baseUrl: `${harness.model.url}/${path}` }];
     const sent: unknown[] = [];
     script = (request, reply) => {
@@ -242,7 +245,7 @@ describe('a model that fails', () => {
     harness.runner.remove(modelId);
   });
 
-  it('whose model changes before the second try is called there as it is published now', async () => {
+  it('that changes before the second try is made to the model as it is published now', async () => {
     const at = (path: string) => ({ replicaId: path, baseUrl: `${harness.model.url}/${path}` });
     const sent: unknown[] = [];
     script = async (request, reply) => {
@@ -262,7 +265,7 @@ describe('a model that fails', () => {
     harness.runner.remove(modelId);
   });
 
-  it('on its first replica, and has lost its replicas since, is tried on the other known one', async () => {
+  it('that fails on one replica is tried on the other known one, even if the model has lost both since', async () => {
     const at = (path: string) => ({ replicaId: path, baseUrl: `${harness.model.url}/${path}` });
     const sent: string[] = [];
     script = async (request, reply) => {
@@ -315,7 +318,7 @@ describe('a model that fails', () => {
       },
       true,
     ],
-  ])('on one replica every time, with %s, leaves the requests to the other one', async (_, fails, stream) => {
+  ])('mostly goes to the other replica if one fails every time, with %s', async (_, fails, stream) => {
     // The odd replica comes back now and then, for one call.
     expect(await callsToOdd(fails, stream)).toBeLessThan(15);
   });
@@ -330,11 +333,11 @@ describe('a model that fails', () => {
       },
       true,
     ],
-  ])('is none of a replica that %s, which keeps its share', async (_, answerOddly, stream) => {
+  ])('does not count against a replica that %s, which keeps its share', async (_, answerOddly, stream) => {
     expect(await callsToOdd(answerOddly, stream)).toBe(30);
   });
 
-  it('on its only replica every time is called all the same', async () => {
+  it('is made all the same if its only replica fails every time', async () => {
     let calls = 0;
     script = (_request, reply) => {
       if (calls++ < 20) reply.json({}, { status: 500 });
@@ -509,7 +512,7 @@ describe('a refusal of the limiter', () => {
     ['too many tokens', { ...hello, max_tokens: 8_000 }, 'model_refused'],
     ['an image without the plan for it', { ...withImage, model: 'seeing' }, 'plan_upgrade_required'],
   ] as const)(
-    'for a key revoked since it was cached comes before what else is wrong: %s [state.key.revoked.next]',
+    'for a key revoked since it was cached comes before anything else that is wrong: %s [state.key.revoked.next]',
     async (_, body, code) => {
       const { modelId } = await harness.publish({ name: 'seeing', kind: 'vision' });
       const authorization = `Bearer ${harness.addKey({ imagesAllowed: false })}`;
@@ -526,10 +529,10 @@ describe('a refusal of the limiter', () => {
 
   it.each([
     ['are valid', JSON.stringify(hello)],
-    ['are no JSON', `{${' '.repeat(100)}`],
-    ['are of an unknown model', JSON.stringify({ ...hello, model: 'nope' })],
+    ['are not JSON', `{${' '.repeat(100)}`],
+    ['name an unknown model', JSON.stringify({ ...hello, model: 'nope' })],
   ])(
-    'for a key revoked while bodies were on their way counts for none of them, but for its next request: they %s [auth.invalid-keys]',
+    'for a key revoked while bodies were on their way counts against none of them, but against its next request: they %s [auth.invalid-keys]',
     async (_, body) => {
       const apiKey = harness.addKey();
       const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${apiKey}\r\n`;
@@ -585,7 +588,7 @@ describe('a request over 2 MiB', () => {
     harness.runner.remove(vision.modelId);
   });
 
-  it('tells the parser of a valid request that is refused before it is counted, and of no other', async () => {
+  it('is reported to the parser, like a smaller one, only if it is valid and refused before it is counted', async () => {
     const refused = jest.spyOn(harness.gateway.parser, 'refused');
     try {
       await harness.complete(hello);
@@ -721,7 +724,7 @@ describe('the log', () => {
     expect(harness.logged.join()).not.toMatch(/secret words|Hello|ti_/);
   });
 
-  it('tells the model, and whether a stream was asked for, also of a request that is refused', async () => {
+  it('names the model, and says whether a stream was asked for, even for a request that is refused', async () => {
     const model = await harness.publish({ name: 'small', contextTokens: 10 });
     for (const stream of [true, false]) {
       const response = await harness.complete({ ...hello, model: 'small', stream, max_tokens: 11 });

@@ -287,7 +287,7 @@ describe('the condition of a model', () => {
   it.each([
     ['always_on', 'The model is not available right now.'],
     ['wake_on_request', 'The model could not be started.'],
-  ] as const)('that failed and is %s is told as: %s', async (mode, message) => {
+  ] as const)('that failed and is %s is reported as: %s', async (mode, message) => {
     const change = { condition: 'CONDITION_FAILED', mode } as const;
     const { modelId } = await harness.publish({ name: 'down', replicas: [], ...change });
     const response = await harness.complete({ ...hello, model: 'down' });
@@ -333,7 +333,7 @@ describe('linked images', () => {
     harness.runner.remove(modelId);
   });
 
-  it('that cannot be fetched refuse the request and leave no trace', async () => {
+  it('that cannot be fetched get the request refused and leave no trace', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
     fetchAll = async () => newRefusal({ code: 'invalid_request', message: 'no such image' });
     expect(await errorOf(await harness.complete(withImage))).toEqual([400, 'invalid_request', null]);
@@ -349,7 +349,7 @@ describe('linked images', () => {
     harness.runner.remove(modelId);
   });
 
-  it('count as memory until the request is over, and refuse it without a trace if they do not fit', async () => {
+  it('count as memory until the request is over, and get it refused without a trace if they do not fit', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
     const { orgId } = harness;
     const free = () => {

@@ -241,8 +241,8 @@ describe('a client that hangs up', () => {
   });
 });
 
-describe('a gateway that is stopped', () => {
-  it.each(stages)('while %s tells the client, and releases what was held', async (_when, stage) => {
+describe('a request whose gateway is stopped', () => {
+  it.each(stages)('while %s gets an error and releases what it held', async (_when, stage) => {
     const answer = await endAt(stage, () => harness.gateway.exchanges.abortAll('shutdown'));
     await eventually(() => answer().includes('internal_error'));
     expect(answer()).toMatch(/^HTTP\/1\.1 500 /);
@@ -251,9 +251,9 @@ describe('a gateway that is stopped', () => {
   });
 });
 
-describe('a lease that is lost', () => {
+describe('a request whose lease is lost', () => {
   const underIt = stages.filter(([, { end }]) => end !== undefined);
-  it.each(underIt)('while %s ends the request, whose slots are already free', async (when, stage) => {
+  it.each(underIt)('while %s is ended, and its slots are already free', async (when, stage) => {
     const { instanceId } = harness.limiter.admissionHandle('org', 'x');
     const answer = await endAt(stage, async () => {
       harness.limiterServer.answers.heartbeat = ({ heartbeat }) => ({
@@ -295,7 +295,7 @@ describe('an internal fault', () => {
       hello,
       ['admit', 'settle'],
     ],
-  ])('%s keeps nothing: no slot, no open reservation, no memory', async (_when, arrange, body, calls) => {
+  ])('%s leaves no slot, open reservation or memory held', async (_when, arrange, body, calls) => {
     arrange();
     const { answer } = send(body);
     await eventually(() => answer().includes('internal_error'));

@@ -154,7 +154,7 @@ describe('a streamed answer', () => {
     harness.runner.remove(modelId);
   });
 
-  it('has one time for its first event, also when a second replica is tried', async () => {
+  it('has one time limit for its first event, even when a second replica is tried', async () => {
     const own = await start({ FIRST_EVENT_TIMEOUT_MS: '54321' });
     const at = (path: string) => ({ replicaId: path, baseUrl: `${own.model.url}/${path}` });
     await own.publish({ name: 'two', replicas: [at('one'), at('other')] });
@@ -251,7 +251,7 @@ describe('a stream that cannot be completed', () => {
     }
   };
 
-  it('has another time if its model wakes on request', async () => {
+  it('has a different time limit if its model wakes on request', async () => {
     script = endless;
     const replicas = [{ replicaId: 'r', baseUrl: `${harness.model.url}/v1` }];
     const brief = await harness.publish({ name: 'brief', mode: 'wake_on_request', replicas });

@@ -79,7 +79,7 @@ describe('an answer that breaks off [completions.stream.incomplete]', () => {
     expect(harness.logged.at(-1)).not.toContain('client_closed');
   });
 
-  it('arrives in full at a client that reads late, however much the gateway still buffered', async () => {
+  it('arrives in full at a client that reads late, however much of it the gateway had buffered', async () => {
     // More than the system's buffers hold.
     const bytes = 64 * MIB;
     const server = createServer((_request, response) => {

@@ -75,13 +75,13 @@ describe("the description's examples of errors", () => {
     Object.values(content).flatMap(({ examples = {} }) => Object.entries(examples)),
   );
 
-  it.each(EXAMPLES)('have what the gateway sends: %s', async (name, { value }) => {
+  it.each(EXAMPLES)('match what the gateway sends: %s', async (name, { value }) => {
     const { status, body } = (await REFUSED[name]?.()) ?? {};
     expect(body).toEqual(value);
     expect(ruleOf(value as Body)?.status).toBe(status);
   });
 
-  it('are there for each status', () => {
+  it('exist for each status', () => {
     const statuses = EXAMPLES.map(([, { value }]) => ruleOf(value as Body)?.status);
     expect(new Set(statuses)).toEqual(new Set(Object.values(ERRORS).map(({ status }) => status)));
   });

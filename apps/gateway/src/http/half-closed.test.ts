@@ -136,19 +136,22 @@ describe('a client that is gone', () => {
       },
     ],
   ];
-  it.each(WAYS)('is noticed while its model works, whole or streamed: it has %s', async (_way, leave) => {
-    for (const body of [hello, streamed]) {
-      script = async (incoming, reply) => {
-        if (incoming.json().stream) await reply.event(piece('Hel'));
-        await reply.closed;
-      };
-      harness.limiterServer.calls.length = 0;
-      const { socket, received } = dial();
-      socket.write(request(body));
-      await eventually(() => (body === hello ? harness.model.inFlight === 1 : received().includes('Hel')));
-      leave(socket);
-      await eventually(() => harness.model.inFlight === 0 && errors().length === 1);
-      expect(errors()).toEqual(['client_closed']);
-    }
-  });
+  it.each(WAYS)(
+    'is noticed while its model works on a whole or a streamed answer: it has %s',
+    async (_way, leave) => {
+      for (const body of [hello, streamed]) {
+        script = async (incoming, reply) => {
+          if (incoming.json().stream) await reply.event(piece('Hel'));
+          await reply.closed;
+        };
+        harness.limiterServer.calls.length = 0;
+        const { socket, received } = dial();
+        socket.write(request(body));
+        await eventually(() => (body === hello ? harness.model.inFlight === 1 : received().includes('Hel')));
+        leave(socket);
+        await eventually(() => harness.model.inFlight === 0 && errors().length === 1);
+        expect(errors()).toEqual(['client_closed']);
+      }
+    },
+  );
 });

@@ -53,7 +53,7 @@ describe('a method that Node does not know', () => {
     ['get /v1/models?x=1', 405, 'GET'],
     ['GETS /v1/chat/completions', 405, 'POST'],
     ['M-SEARCHES /v1/nothing', 404, undefined],
-  ])('is refused as any other: %s', async (line, status, allow) => {
+  ])('is refused like any other: %s', async (line, status, allow) => {
     const answer = await raw(`${line} HTTP/1.1\r\nHost: a\r\n\r\n`);
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect(/\r\nallow: (\w+)\r\n/.exec(answer)?.[1]).toBe(allow);
@@ -85,7 +85,7 @@ describe('what is not HTTP', () => {
     expect(codeOf(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe('not_found');
   });
 
-  it('is a header with a blank before its colon, in whichever Node', async () => {
+  it('includes a header with a blank before its colon, in every version of Node', async () => {
     const answer = await raw('GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization : Bearer x\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
     expect(codeOf(answer)).toBe('invalid_request');
@@ -137,7 +137,7 @@ describe('what is not HTTP', () => {
   });
 });
 
-describe('bytes after requests on a connection that are no request', () => {
+describe('bytes after the requests on a connection that are not a request', () => {
   const ask = (body: object) => {
     const json = JSON.stringify(body);
     return `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${harness.apiKey}\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
@@ -272,7 +272,7 @@ describe('a client that sends without reading', () => {
     ['no HTTP', 'hello there\r\n\r\n'],
     ['a request that does not end', 'GET /v1/models HTTP/1.1\r\nHost'],
     ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
-  ])('does not keep its connection by that: %s', async (_what, bytes) => {
+  ])('cannot keep its connection open that way: %s', async (_what, bytes) => {
     script = (_request, reply) => reply.json(wholeAnswer(LARGE));
     const { socket } = dial(impatient);
     socket.pause();

@@ -52,7 +52,7 @@ describe('a path that is not one of the two', () => {
     expect(answer).toMatch(/x-request-id: req_[0-9A-Za-z]{24}\r\n/i);
   });
 
-  it('is distinguished from its query', async () => {
+  it('is told apart from one of the two with a query', async () => {
     const response = await fetch(`${harness.url}/models?x=1`, {
       headers: { authorization: `Bearer ${harness.apiKey}` },
     });
@@ -74,7 +74,7 @@ describe('requests sent without waiting for answers', () => {
     expect(answers.split('HTTP/1.1 404 Not Found')).toHaveLength(52);
   });
 
-  it('end their connection by the thousand: they would be one turn of the event loop', async () => {
+  it('end their connection if there are thousands, since all would run in one turn of the event loop', async () => {
     const answers = await raw('GET / HTTP/1.1\r\n\r\n'.repeat(20_000) + last);
     expect(answers.split('HTTP/1.1 404 Not Found').length).toBeLessThan(200);
   });
@@ -101,7 +101,7 @@ describe('a wrong method', () => {
 });
 
 describe('a response', () => {
-  it('has no CORS, no ETag and no X-Powered-By [auth.servers]', async () => {
+  it('has no CORS headers, no ETag and no X-Powered-By [auth.servers]', async () => {
     const response = await fetch(`${harness.url}/models`, {
       headers: { authorization: `Bearer ${harness.apiKey}`, origin: 'https://example.com' },
     });
@@ -169,7 +169,7 @@ describe('headers', () => {
     expect(impatient.limiterServer.of('countRequest').length).toBe(asked);
   });
 
-  it('that do not begin in time close the connection without an answer, for nobody has asked', async () => {
+  it('that do not begin in time close the connection without an answer, since nothing was asked', async () => {
     expect(await raw('', impatient)).toBe('');
   });
 

@@ -65,7 +65,7 @@ describe('bodies that nobody wants', () => {
     expect(time.ms).toBeLessThan(MAX_UNWANTED_MS);
   });
 
-  it('share this MiB, however many they are, and take turns', async () => {
+  it('share one MiB, however many they are, and take turns', async () => {
     const bodies = Array.from({ length: 4 * SLICE }, () => new Body(100));
     const { settle, nextSlice } = reading(...bodies);
     const read = () => bodies.reduce((sum, { pieces }) => sum + pieces, 0);
@@ -88,7 +88,7 @@ describe('bodies that nobody wants', () => {
     expect(pieces).toHaveLength(SLICE);
   });
 
-  it('have no turn any more once their connections have ended', async () => {
+  it('get no more turns once their connections have ended', async () => {
     const gone = Array.from({ length: SLICE }, () => new Body(100));
     const body = new Body(100);
     const { settle, nextSlice } = reading(...gone, body);

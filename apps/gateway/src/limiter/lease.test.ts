@@ -93,7 +93,7 @@ describe('an instance that no limiter answers', () => {
     expect(calls.some(({ heartbeat }) => heartbeat?.registered)).toBe(false);
   });
 
-  it('ends also if it is idle, and as soon as what it begins is not answered, either', async () => {
+  it('ends even if it was idle, once what it begins is not answered either', async () => {
     let idle = true;
     const { lease, session, told } = start(() => idle);
     await jest.advanceTimersByTimeAsync(2_500);
@@ -129,7 +129,7 @@ describe('an instance that no limiter answers', () => {
 });
 
 describe('after the process stood still for longer than a lease', () => {
-  it('the first heartbeat is that of another instance', async () => {
+  it('the first heartbeat belongs to another instance', async () => {
     const { lease, calls, told } = start(() => false);
     const { instanceId } = lease;
     await jest.advanceTimersByTimeAsync(1_500);
@@ -140,7 +140,7 @@ describe('after the process stood still for longer than a lease', () => {
     expect(calls.map(instanceOf)).toEqual([lease.instanceId]);
   });
 
-  it('the first request of an idle instance is already one of another', async () => {
+  it('the first request of an idle instance already belongs to another one', async () => {
     const { lease, calls, told } = start(() => true);
     const { instanceId } = lease;
     await jest.advanceTimersByTimeAsync(3_000);
@@ -157,7 +157,7 @@ describe('a reply for an instance that has ended', () => {
     ['alive', ALIVE],
     ['lost', { callId: 1, heartbeat: { leaseLost: true, leaseUnknown: false } } as never],
     ['failed', FAILED],
-  ])('that says %s has the next one registered, and changes nothing', async (_says, reply) => {
+  ])('that says %s makes the next one register, and changes nothing else', async (_says, reply) => {
     const { lease, told } = start(() => false);
     const hello = lease.heartbeatCall();
     lease.abandon(lease.instanceId);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { OpenCalls } from './open-calls.ts';
 
 describe('open calls', () => {
-  it('are found by their numbers as in a Map, also when some stay open for long', () => {
+  it('are found by their numbers as in a Map, even when some stay open for long', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('add' as const) }),
       fc.record({ kind: fc.constant('take' as const), at: fc.nat(400) }),
@@ -31,7 +31,7 @@ describe('open calls', () => {
     );
   });
 
-  it('are not taken while the oldest one does not match', () => {
+  it('are not taken if the oldest one does not match', () => {
     const calls = new OpenCalls<string>();
     calls.add('first');
     calls.add('second');
@@ -39,7 +39,7 @@ describe('open calls', () => {
     expect(calls.size).toBe(2);
   });
 
-  it('are found under the numbers of which they are told after 2^32 calls', () => {
+  it('are found under the numbers that they were given, even after 2^32 calls', () => {
     const calls = new OpenCalls<number>(2 ** 32 - 2);
     const numbers = [0, 1, 2, 3].map((call) => {
       const number = calls.nextNumber;

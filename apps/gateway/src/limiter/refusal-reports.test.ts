@@ -86,7 +86,7 @@ describe('a report', () => {
     expect(reports.unreported).toBe(0);
   });
 
-  it('that no limiter writes is given up after an hour of attempts, and said to be missing', async () => {
+  it('that no limiter writes is given up after an hour of attempts, and its refusals are counted as missing', async () => {
     answers = async () => false;
     for (let i = 0; i < 3; i++) refuse('key_a');
     await eventually(() => unrecorded === 3);
@@ -94,7 +94,7 @@ describe('a report', () => {
     expect(reports.unreported).toBe(0);
   });
 
-  it('under way at the end is awaited, what came after it is sent, and a limiter that is silent is not waited for', async () => {
+  it('under way at the end is awaited, what came after it is sent, and a silent limiter is not waited for', async () => {
     let answer = (_written: boolean): void => {};
     answers = () =>
       new Promise((resolve) => {

@@ -187,7 +187,7 @@ describe('the session', () => {
     expect(told.down).toBe(0);
   });
 
-  it('stays with the only limiter there is while that drains, and with a healthy one when others drain', async () => {
+  it('stays with the only limiter there is while it drains, and with a healthy one when others drain', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     second.draining = true;
     const { limiter, told } = await start({ peers: peersAt(first.address, second.address) }, first);
@@ -247,7 +247,7 @@ describe('the session', () => {
     expect(second.of('countRequest').length).toBeGreaterThan(0);
   });
 
-  it('waits for an address when DNS has none, and finds it when it has', async () => {
+  it('waits while DNS has no address, and finds one once it has', async () => {
     const fake = await new FakeLimiter().start();
     const { port } = new URL(`http://${fake.address}`);
     let lookups = 0;
@@ -342,7 +342,7 @@ describe('the session', () => {
     expect(fake.of('countRequest')).toHaveLength(3);
   });
 
-  it('keeps its lease also while it accepts no more calls', async () => {
+  it('keeps its lease even while it accepts no more calls', async () => {
     const { limiter, fake, told } = await start({ maxOpenCalls: 3 });
     fake.answers.countRequest = () => undefined;
     for (let i = 0; i < 3; i++) void limiter.countRequest('org_1', 'key_1');
@@ -406,7 +406,7 @@ describe('state that the limiter has lost', () => {
     ]);
   });
 
-  it('is restored beside requests, however much more it is than may be unacknowledged', async () => {
+  it('is restored while requests go on, even if it is far more than may be unacknowledged', async () => {
     const { limiter, fake } = await start({ heartbeatMs: 60_000, maxUnacknowledged: 100 });
     const handles = Array.from({ length: 300 }, (_, i) => limiter.admissionHandle('org_1', `a${i}`));
     await Promise.all(handles.map((handle) => limiter.admit(handle, admission)));
@@ -481,7 +481,7 @@ describe('state that the limiter has lost', () => {
     expect(told.lost).toEqual([]);
   });
 
-  it('and can no longer restore is given up with the instance', async () => {
+  it('and no longer restores is given up with the instance', async () => {
     const { limiter, fake, told } = await start();
     const handle = limiter.admissionHandle('org_1', 'a');
     await limiter.admit(handle, admission);
@@ -492,7 +492,7 @@ describe('state that the limiter has lost', () => {
     await eventually(() => limiter.ready && isDone(limiter));
   });
 
-  it('does not get settlements of long ago again', async () => {
+  it('does not get settlements from long ago again', async () => {
     let aheadMs = 0;
     const nowMs = () => performance.now() + aheadMs;
     const { limiter, fake, told } = await start({ nowMs, callTimeoutMs: 60_000 });
@@ -604,7 +604,7 @@ describe('a lost lease', () => {
 });
 
 describe('a rehearsed reservation', () => {
-  it('asks the limiter for one that no organization has, and is over with its answer', async () => {
+  it('asks the limiter to reserve for an organization that does not exist, and is over with its answer', async () => {
     const { limiter, fake, told } = await start(PATIENT);
     fake.answers.reserve = () => ({ admission: { admitted: { decidedAtMs: 1, window: null } } });
     await limiter.rehearseReserve();
@@ -644,7 +644,7 @@ describe('a settlement', () => {
     expect(fake.calls.findLast(({ settle }) => settle?.orgId === 'org_1')?.settle?.admissionId).toBe('a1');
   });
 
-  it('is sent again until it is acknowledged, also over the next session', async () => {
+  it('is sent again until it is acknowledged, even over the next session', async () => {
     const { limiter, fake } = await start();
     fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
     await limiter.settle(limiter.admissionHandle('org_1', 'a1'), settlement);
@@ -658,7 +658,7 @@ describe('a settlement', () => {
     expect(new Set(sent.map((settle) => JSON.stringify(settle))).size).toBe(1);
   });
 
-  it('beyond the bound of unacknowledged ones refuses new requests instead of piling up', async () => {
+  it('beyond the bound of unacknowledged ones gets new requests refused instead of piling up', async () => {
     const { limiter, fake } = await start({ maxUnacknowledged: 2, callTimeoutMs: 300 });
     fake.answers.settle = () => undefined;
     await Promise.all(

@@ -51,7 +51,7 @@ const many = (count: number) => Array.from({ length: count }, (_, i) => `a${i}`)
 const settle = () => jest.advanceTimersByTimeAsync(0);
 
 describe('restores', () => {
-  it('are made and sent one for each that was acknowledged, never more than a thousand at once', async () => {
+  it('are made and sent one for each that is acknowledged, never more than a thousand at once', async () => {
     const { told, limiter, restores } = start(many(2_500));
     const open: (() => void)[] = [];
     limiter.answer = () => new Promise((resolve) => open.push(() => resolve(DONE)));
@@ -111,7 +111,7 @@ describe('restores', () => {
     expect([told.sent, restores.busy]).toEqual([['a'], false]);
   });
 
-  it('asked for while others go on follow once, those of one organization only its own', async () => {
+  it('asked for while others are under way follow once, and for one organization only its own', async () => {
     const { all, told, limiter, restores } = start(many(AT_ONCE));
     all.push({ orgId: 'org_2', admissionId: 'other', forgotten: false });
     let answer = () => {};

@@ -89,7 +89,7 @@ describe('a stream', () => {
     expect(await sample('tidegate_gateway_token_seconds_count', 'model="text"')).toBe(1);
   });
 
-  it('that breaks off is no 200, in the log and in the metric', async () => {
+  it('that breaks off is not a 200, in the log or in the metric', async () => {
     script = async (_request, reply) => {
       await reply.event(piece('Hi'));
       reply.reset();
@@ -102,7 +102,7 @@ describe('a stream', () => {
     );
   });
 
-  it('whose client hangs up is no 200 either', async () => {
+  it('whose client hangs up is not a 200 either', async () => {
     script = async (_request, reply) => {
       await reply.event(piece('Hi'));
       await reply.closed;

@@ -49,7 +49,7 @@ describe('an event reader', () => {
     fc.assert(fc.property(fc.array(event, { maxLength: 8 }), expectParsed));
   });
 
-  it('does not take the place of a text for one when something else stands there', () => {
+  it('does not mistake something else in the place of the text for it', () => {
     const [before, after] = ['{"choices":[{"delta":{"content":', '}}]}'];
     const values = [
       '"a"',
@@ -64,7 +64,7 @@ describe('an event reader', () => {
     expectParsed(values.map((value) => `${before}${value}${after}`));
   });
 
-  it('does not take another member of that name for the text', () => {
+  it('does not mistake another member of that name for the text', () => {
     const other = (content: string, text: string) =>
       `{"note":{"content":"${content}"},"choices":[{"delta":{"content":"${text}"}}]}`;
     expectParsed([other('a', 'b'), other('c', 'b'), other('c', 'd')]);
@@ -83,7 +83,7 @@ describe('an event reader', () => {
     for (const event of [spaced, escaped]) expectParsed([event, event]);
   });
 
-  it('knows no text of an event that JSON.parse refuses', () => {
+  it('finds no text in an event that JSON.parse refuses', () => {
     for (const text of ['"', 'a"b', '\\', '\n', '\\x', '"}']) {
       const reader = new EventReader();
       reader.learn(chunk('first'), JSON.parse(chunk('first')));
@@ -93,7 +93,7 @@ describe('an event reader', () => {
     }
   });
 
-  it('knows the text of an event that differs in nothing else, without parsing the event', () => {
+  it('finds the text of an event that differs in nothing else, without parsing the event', () => {
     const reader = new EventReader();
     expect(reader.textOf(chunk('a'))).toBeNull();
     reader.learn(chunk('a'), JSON.parse(chunk('a')));

@@ -73,7 +73,7 @@ describe("a status that is not the caller's fault", () => {
 });
 
 it.each([LLAMA_CPP.loading, LLAMA_CPP.wrongKey, LLAMA_CPP.noImages])(
-  'llama.cpp that cannot answer anybody is an upstream error: %j',
+  'llama.cpp that cannot answer anyone is an upstream error: %j',
   (body) => {
     const { code } = refusalOfStatus(body.error.code, JSON.stringify(body), '');
     expect([code, refusalOfErrorEvent(body, '').code]).toEqual(['upstream_error', 'upstream_error']);

@@ -102,7 +102,7 @@ describe('a rewritten stream', () => {
     expect(rewriter).toMatchObject({ done: true, failure: null });
   });
 
-  it('comes from the choice of index 0 or without index, wherever it stands; others are ignored', () => {
+  it('comes from the choice with index 0 or without an index, wherever it stands; others are ignored', () => {
     const { chunks, rewriter } = rewrite(
       event({ choices: [other(1, 'no')] }) +
         event({ choices: [other(1, 'no', 'length'), other(0, 'Hel')] }) +
@@ -193,7 +193,7 @@ describe('a rewritten stream', () => {
     }
   });
 
-  it('has the finish reason and the usage that came last, also if they come again', () => {
+  it('has the finish reason and the usage that came last, even if they came before', () => {
     // An event whose text is written in another way is not taken for one of the same form.
     const escaped = (event: string) => event.replace('"a"', '"\\u0061"');
     const [length, stop] = [delta('a', 'length'), escaped(delta('a', 'stop'))];

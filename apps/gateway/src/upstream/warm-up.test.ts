@@ -7,7 +7,7 @@ import { warmUp } from './warm-up.ts';
 const TIMEOUT_MS = 60_000;
 const reserve = async () => {};
 
-it('reserves for each call, has it answered by one of several servers over a new connection, and leaves none', async () => {
+it('reserves for each call, has it answered by one of several servers over a new connection, and leaves no connection open', async () => {
   const upstream = new Agent({ connections: null, pipelining: 1 });
   const servers = new Set<string>();
   let connected = 0;
@@ -30,7 +30,7 @@ it('reserves for each call, has it answered by one of several servers over a new
   await upstream.close();
 });
 
-it('begins no further burst of calls once nobody waits', async () => {
+it('begins no further burst of calls once no one is waiting', async () => {
   const upstream = new Agent({ connections: null, pipelining: 1 });
   let reserved = 0;
   const count = async () => void reserved++;

@@ -82,7 +82,7 @@ describe("a model's whole answer", () => {
     }
   });
 
-  it('comes from the choice of index 0 or without index, wherever it stands; others are ignored', () => {
+  it('comes from the choice with index 0 or without an index, wherever it stands; others are ignored', () => {
     const choice = (index: unknown, content: string, finish_reason = 'length') => ({
       index,
       message: { content },

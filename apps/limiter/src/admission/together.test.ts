@@ -54,7 +54,7 @@ const takeBack = (call: AdmitInput) =>
 const kindOf = ({ kind }: { readonly kind: string }): string => kind;
 
 describe('calls that come in one turn', () => {
-  it('of several instances are each decided for their own', async () => {
+  it('of several instances are each decided for their own instance', async () => {
     const keyId = await aKey();
     const instances = await Promise.all([anInstance(), anInstance()]);
     const calls = [...instances, ...instances].map((id) => anAdmitInput({ orgId, keyId }, id));
@@ -114,7 +114,7 @@ describe('calls that come in one turn', () => {
     expect(await test.redis.hget(test.names.org(orgId), 'in_flight')).toBe('1');
   });
 
-  it('each get their own refusal, and one that must be seeded first holds up no other', async () => {
+  it('each get their own refusal, and one whose key must be seeded first does not hold up the others', async () => {
     const instanceId = await anInstance();
     const known = await aKey();
     const calls = [known, newKeyId(), known].map((keyId) => anAdmitInput({ orgId, keyId }, instanceId));

@@ -41,7 +41,7 @@ async function overtaking() {
 }
 
 describe('withdrawn markers', () => {
-  it('of an instance that has not joined expire by themselves, once nothing can be late any more', async () => {
+  it('of an instance that has not joined expire by themselves, once nothing can arrive late any more', async () => {
     const { withdraw, release, lives } = await overtaking();
     for (const overtake of [withdraw, release]) {
       await overtake();
@@ -49,7 +49,7 @@ describe('withdrawn markers', () => {
     }
   });
 
-  it('take nothing else with them when they expire, once the instance may hold something', async () => {
+  it('do not expire once the instance may hold something, which would expire with them', async () => {
     const { withdraw, release, join, lives } = await overtaking();
     await withdraw();
     await join();

@@ -157,7 +157,7 @@ describe('a deleted organization', () => {
     expect(await keysOf(orgId)).toEqual([]);
   });
 
-  it('is forgotten by the chore when nobody asked for it, and again what came late', async () => {
+  it('is forgotten by the chore if no one has asked for that, and so is what arrives late', async () => {
     const quiet = rig.session(await limiter());
     const { orgId, key } = await busyOrg(quiet);
     const late = await readKey(db, { id: key.keyId });

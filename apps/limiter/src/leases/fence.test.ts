@@ -55,7 +55,7 @@ async function holding() {
 }
 
 describe('an instance whose lease is lost', () => {
-  it('is admitted no more once its reaping has begun, and can be found until nothing is left', async () => {
+  it('is no longer admitted once its reaping has begun, and can be found until nothing is left', async () => {
     const { scriptDeps, orgId, instanceId, ask } = await holding();
     expect(await fenceInstance(test.scriptDepsAt(2 * LEASE_MS), instanceId, LEASE_MS)).toBe('dead');
     expect(await reapOrg(scriptDeps, instanceId, orgId, 1)).not.toBeNull();

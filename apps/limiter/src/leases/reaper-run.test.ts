@@ -113,7 +113,7 @@ describe('the death of an instance', () => {
     },
   );
 
-  it('is not declared before the instance could send a heartbeat, first or after its lease was lost', async () => {
+  it('is not declared before the instance could send its first heartbeat, or one after its lease was lost', async () => {
     const scriptDeps = scriptDepsOf(0);
     const instanceId = newInstanceId();
     await test.redis.zadd(test.names.instances, 0, instanceId);

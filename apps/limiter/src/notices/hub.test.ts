@@ -16,7 +16,7 @@ async function startRedis(): Promise<TestRedis> {
   return redis;
 }
 
-it('notices arrive again when the connection stays open but its server gets no messages any more', async () => {
+it('notices arrive again if the connection stays open but its server no longer gets messages', async () => {
   const [left, current] = [await startRedis(), await startRedis()];
   const { store, redis } = await openStore(current.url);
   ends.push(() => redis.disconnect());

@@ -27,7 +27,7 @@ it('an entry of a limiter that did not know the first chunk is read without it',
   expect(parseOutboxEntry('org_1', '1-0', old)).toMatchObject({ durationMs: 90, firstChunkMs: null });
 });
 
-it('anything longer or shorter is no entry', () => {
+it('anything longer or shorter is not an entry', () => {
   const entry = formatOutboxEntry(settlement);
   for (const wrong of [`${entry} 1`, entry.split(' ').slice(0, 11).join(' '), ''])
     expect(parseOutboxEntry('org_1', '1-0', wrong)).toBeNull();

@@ -141,7 +141,7 @@ async function meterAll(orgId: string): Promise<number> {
   return settlements.length;
 }
 
-it('what one run leaves comes soon, once metering has done most of it, and at the interval at the latest', async () => {
+it('what one run leaves follows soon once metering has done most of what came before, otherwise at the next interval', async () => {
   const orgId = newOrgId();
   const firstMs = Date.now() - 10 * MINUTE_MS;
   for (let i = 0; i < 250; i++) await entryAt(orgId, firstMs + i);

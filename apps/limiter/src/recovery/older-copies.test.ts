@@ -85,7 +85,7 @@ describe('beside an older Redis', () => {
 });
 
 describe('beside an older Postgres', () => {
-  it('a key that it does not have is refused, since nobody could revoke it', async () => {
+  it('a key that it does not have is refused, since no one could revoke it', async () => {
     const { key, admit } = await usedKey();
     const kept = await usedKey();
     await db.apiKey.delete({ where: { id: key.keyId } });
@@ -94,7 +94,7 @@ describe('beside an older Postgres', () => {
     expect((await kept.admit()).admitted).toBeTruthy();
   });
 
-  it('a key that has expired and that it has forgotten is not named', async () => {
+  it('an expired key that it has forgotten is not named', async () => {
     const [expired, lost] = [await usedKey(), await usedKey()];
     await store.redis.hset(store.names.key(expired.orgId, expired.key.keyId), 'expires_at_ms', 1);
     await db.apiKey.deleteMany({ where: { id: { in: [expired.key.keyId, lost.key.keyId] } } });

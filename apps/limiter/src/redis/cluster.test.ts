@@ -53,7 +53,7 @@ async function keyOnEach(requestsAtOnce: number): Promise<TestKey[]> {
 }
 
 describe('on a Redis Cluster', () => {
-  it('a node whose name no longer resolves keeps nobody from the others', async () => {
+  it('a node whose name no longer resolves does not keep clients from the others', async () => {
     const client = createRedis(cluster.url.replace('//', '//gone.invalid:7000,'));
     client.on('error', () => undefined);
     try {
@@ -123,7 +123,7 @@ describe('on a Redis Cluster', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  it('replicas that refuse connections are no outage, however often they are tried; a lost master is one', async () => {
+  it('replicas that refuse connections are not an outage, however often they are tried; a lost master is one', async () => {
     const nodes = cluster.nodes.map(({ running }) => createRedisConnection(running.url));
     const [masters, replicas] = [nodes.slice(0, MASTERS), nodes.slice(MASTERS)];
     const listed = async (master: Redis) =>

@@ -54,7 +54,7 @@ describe('what is sent to Redis', () => {
     expect(await command.promise).toBe('late');
   });
 
-  it('a command that Redis refuses takes nobody else’s reply', async () => {
+  it('gets its own reply, even beside a command that Redis refuses', async () => {
     const replies = await Promise.allSettled(
       ['first', null, 'last'].map((text) =>
         text === null ? opened.store.commandAt(null, 'nonsense') : opened.store.commandAt(null, 'echo', text),
@@ -64,7 +64,7 @@ describe('what is sent to Redis', () => {
   });
 });
 
-it('a command that finds no connection says so, and nothing of streams', async () => {
+it('a command that finds no connection says so, and nothing about streams', async () => {
   const { store, redis: client } = await openStore(redis.url);
   client.disconnect();
   const failed = store.commandAt(null, 'echo', 'x');

@@ -115,7 +115,7 @@ describe('a report of refusals', () => {
     expect(await total()).toBe(1);
   });
 
-  it('of a gateway whose clock is ahead is of this hour', async () => {
+  it('from a gateway whose clock is ahead counts for this hour', async () => {
     await report(1, refused(1, { hourMs: Date.now() + 1_000 * HOUR_MS }));
     const [row] = await rowsOf();
     expect(row?.hour.getTime()).toBeLessThanOrEqual(Date.now() + HOUR_MS);
@@ -134,7 +134,7 @@ describe('refusals', () => {
     expect(await db.refusalDay.count({ where: { orgId: key.orgId } })).toBe(0);
   });
 
-  it('are in no usage, and no limit is read from them', async () => {
+  it('count neither as usage, nor toward a limit, nor as a use of their key', async () => {
     await report(1, refused(1_000));
     expect(await db.usageDay.count({ where: { orgId: key.orgId } })).toBe(0);
     expect(await db.monthTotal.count({ where: { orgId: key.orgId } })).toBe(0);

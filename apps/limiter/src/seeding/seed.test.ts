@@ -122,7 +122,7 @@ describe('a read of a month that began before Redis lost its data', () => {
 });
 
 describe("a life of an organization's state", () => {
-  it('is not used if Redis loses it while it is named', async () => {
+  it('is not used if Redis loses it while it is being named', async () => {
     const emptied = {
       command(command: string, key: string, ...args: string[]) {
         const reply = test.store.command(command, key, ...args);

@@ -247,7 +247,7 @@ describe('caps', () => {
     await callers;
   });
 
-  it('of the month refuse an admission without a reservation that the month could not take, and it leaves no trace [plan.reservation.first]', async () => {
+  it('of the month refuse an admission that the month has no room for, even before its reservation, and it leaves no trace [plan.reservation.first]', async () => {
     const orgId = await makeOrg(db, { tokensPerMonth: 1_500, requestsPerMinute: 1 });
     const key = await makeKey(db, orgId);
     const instanceId = await beatingInstance(one);
@@ -264,7 +264,7 @@ describe('caps', () => {
     expect((await two.decide({ admit: spent })).rateLimited?.cause).toBe('CAUSE_ORG_REQUESTS_PER_MINUTE');
   });
 
-  it('allow an organization two large bodies at once, and a release that overtakes its take refuses the take [limit.large-bodies]', async () => {
+  it('allow an organization two large bodies at once, and refuse a take that its release has overtaken [limit.large-bodies]', async () => {
     const { orgId } = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
     const large = (admissionId: string) => ({ orgId, instanceId, admissionId });
@@ -383,7 +383,7 @@ describe('keys', () => {
     expect((await two.decide({ admit: anAdmitInput(key, instanceId) })).keyInvalid).toEqual({});
   });
 
-  it('of a page work until their instant, although their day goes on', async () => {
+  it('of a page work until the instant they end, although their day goes on', async () => {
     const expiresAt = new Date(Date.now() + 20_000);
     const expiresOn = expiresAt.toISOString().slice(0, 10);
     const key = await makeKey(db, await makeOrg(db), { expiresOn, expiresAt });
@@ -480,7 +480,7 @@ describe('unary calls', () => {
 });
 
 describe('a report of refusals', () => {
-  it('is written once, also by another limiter, and changes no month', async () => {
+  it('is written once, even if another limiter gets it too, and changes no month', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const count = { ...key, modelId: '', code: 'model_not_found', cause: '', hourMs: DAY_MS, refusals: 3 };
     const reportRefusals = { gatewayId: 'gw_a', sequence: 1, counts: [count] };

@@ -75,7 +75,7 @@ describe('settlements of a deleted organization', () => {
     expect(usage).not.toContain(gone);
   });
 
-  it('leave the dead letters, and those of others stay', async () => {
+  it('are removed from the dead letters, and those of others stay', async () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
     const [of, ofOther] = [gone, stays].map((orgId) => toQueued(ofDay(orgId, '2026-11-21')));
     const malformed = { orgId: gone, tokens: 'many' };
@@ -128,7 +128,7 @@ describe('settlements of a deleted organization', () => {
 });
 
 describe('usage of a deleted organization', () => {
-  it('is deleted to the last day by metering when nobody else did, with all others kept', async () => {
+  it('is deleted to the last day by metering if nothing else has done it, and all other usage is kept', async () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
     const settlements = [gone, stays].flatMap((orgId) => DAYS.map((day) => ofDay(orgId, day)));
     await writeSettlements(db(), settlements);
@@ -323,7 +323,7 @@ describe('usage by the hour', () => {
     expect(await hoursOf(other)).toEqual(others);
   });
 
-  it('is counted for as long as the step under way when metering stops, and the stop waits for it', async () => {
+  it('is counted no further than the step under way when metering stops, and the stop waits for that step', async () => {
     const yesterday = today() - DAY_MS;
     await ensureRequestPartitions(db(), [new Date(yesterday).toISOString().slice(0, 10)]);
     const orgs = [await makeOrg(), await makeOrg()];

@@ -95,7 +95,7 @@ describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wro
   });
 });
 
-it('says what it is that Redis refuses, once, when it cannot look after day partitions', async () => {
+it('says once what Redis refuses when day partitions cannot be looked after', async () => {
   const { host } = new URL(redis.url);
   const refused = openRedisClock(`redis://someone:wrong@${host}`, () => {});
   const lines: Record<string, unknown>[] = [];

@@ -63,7 +63,7 @@ const start = (process: () => Promise<void>): SettlementWorker =>
     }),
   });
 
-it('keeps the reason of a failed job and no stacks, however often it was tried', async () => {
+it('keeps the reason why a job failed and no stacks, however often it was tried', async () => {
   const options = { ...SETTLEMENT_JOB_OPTIONS, attempts: 5, backoff: { type: 'fixed', delay: 0 } };
   const job = await queue.add(SETTLEMENT_JOB, { settlements: [toQueued(settlement())] }, options);
   worker = start(() => Promise.reject(new Error('Postgres is away')));

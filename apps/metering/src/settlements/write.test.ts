@@ -115,7 +115,7 @@ describe('writing', () => {
     expect(row.reservedAt.getTime()).toBe(last.reservedAtMs);
   });
 
-  it('keeps when the first chunk came, and takes settlements that do not say', async () => {
+  it('keeps the time of the first chunk, and takes settlements without one', async () => {
     const streamed = settlement({ streamed: true, firstChunkMs: 42 });
     const { firstChunkMs: _, ...older } = toQueued(settlement());
     const { settlements, invalid } = parseBatch(
@@ -130,7 +130,7 @@ describe('writing', () => {
     expect(kept.get(older.reservationId)).toBeNull();
   });
 
-  it('writes all that a settlement says into its row, of answers and of errors, whatever its text', async () => {
+  it('writes all that a settlement says into its row, for answers and for errors, whatever its text', async () => {
     const codes = ['client_closed', 'NULL', '{"a",\\b}', "it's ü, \n"];
     const failures = codes.map((errorCode) => failure({ errorCode }));
     const all = [settlement({ streamed: true, firstChunkMs: 7 }), ...failures];
@@ -145,7 +145,7 @@ describe('writing', () => {
     expect(rows).toEqual(expect.arrayContaining(said));
   });
 
-  it('looks at rows in proportion to the batch, also when each is of another key', async () => {
+  it('looks at rows in proportion to the batch, even when each is for another key', async () => {
     const orgId = 'org_0000000many0';
     await db.org.create({ data: { id: orgId, slug: 'many', name: 'Many', planId: 'plan_free' } });
     const settlements = Array.from({ length: BATCH }, () => settlement({ orgId }));
@@ -301,14 +301,14 @@ describe('group commit', () => {
     expect((await readWrittenUsage(db)).rows).toBe(400);
   });
 
-  it('fills a transaction to its size exactly, and writes a batch that is larger alone', async () => {
+  it('fills a transaction to exactly its size, and writes a larger batch by itself', async () => {
     const { groups, writer: group } = writer();
     const batch = (length: number) => Array.from({ length }, () => settlement());
     await Promise.all([125, 125, 251, 1].map((length) => group.write(batch(length))));
     expect(groups).toEqual([250, 251, 1]);
   });
 
-  it('runs one transaction at a time, and the next with all that came meanwhile', async () => {
+  it('runs one transaction at a time, and the next with all that came in the meantime', async () => {
     const running: { readonly rows: number; readonly end: (fresh: number) => void }[] = [];
     const group = new SettlementWriter({
       maxRows: 250,
@@ -341,7 +341,7 @@ describe('group commit', () => {
     expect((await readWrittenUsage(db)).rows).toBe(3);
   });
 
-  it('finds what Postgres refuses by halves: one of 128 costs 15 statements', async () => {
+  it('finds what Postgres refuses by halving: one of 128 costs 15 statements', async () => {
     let statements = 0;
     const group = new SettlementWriter({
       maxRows: 250,

@@ -112,7 +112,7 @@ describe('validateCompletionRequest', () => {
   );
 
   it.each(['[]', '"a"', '1', 'null', 'true', '[{"model":"m"}]'])(
-    'refuses %s, which is JSON but no object',
+    'refuses %s, which is JSON but not an object',
     (text) => {
       expect(refusalOf(text)).toEqual({
         code: 'invalid_request',
@@ -252,7 +252,7 @@ describe('validateCompletionRequest', () => {
     );
   });
 
-  it('sees an integer through duplicates and escaped names, the last one winning', () => {
+  it('finds an integer despite duplicates and escaped names, the last one winning', () => {
     expect(
       requestOf('{"max_tokens":1.0,"max_tokens":2,"model":"m","messages":[{"role":"user","content":""}]}')
         .maxTokens,
@@ -294,7 +294,7 @@ describe('validateCompletionRequest', () => {
     expect(message).toContain('Unsupported parameter: b.');
   });
 
-  it('takes a field that is null in its last place, and refuses it the other way round', () => {
+  it('takes a repeated field whose last value is null, and refuses one whose last value is not', () => {
     const rest = `"model":"m","messages":${MESSAGES}`;
     expect(requestOf(`{"tools":[],"tools":null,${rest}}`).model).toBe('m');
     expect(refusalOf(`{"tools":null,"tools":[],${rest}}`).code).toBe('unsupported_parameter');

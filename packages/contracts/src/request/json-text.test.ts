@@ -203,7 +203,7 @@ describe('outlineJson', () => {
     expect(outlineJson(text, { ...NO_LIMIT, names: 3 })).toBeNull();
   });
 
-  it('tells how many names the widest object has, repeated ones included', () => {
+  it('counts the names in the widest object, repeated ones included', () => {
     for (const [text, widest] of [
       ['[1,2,3]', 0],
       ['{"a":[{"b":1,"b":2,"c":{}},{"d":[1,2,3,4]}],"e":1}', 3],
@@ -213,7 +213,7 @@ describe('outlineJson', () => {
       expect(outlineJson(text, NO_LIMIT)?.widest).toBe(widest);
   });
 
-  it('tells how many containers are around the deepest value', () => {
+  it('counts the containers around the deepest value', () => {
     for (const [text, depth] of [
       ['1', 0],
       ['[]', 1],

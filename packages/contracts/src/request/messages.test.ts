@@ -44,9 +44,9 @@ describe('messages', () => {
   });
 
   it.each<[string, unknown, string[]]>([
-    ['a message that is no object', ['hi'], ['messages[0] must be an object with role and content']],
+    ['a message that is not an object', ['hi'], ['messages[0] must be an object with role and content']],
     ['a null message', [null], ['messages[0] must be an object']],
-    ['an array as message', [[]], ['messages[0] must be an object']],
+    ['an array as a message', [[]], ['messages[0] must be an object']],
     [
       'a name',
       [{ role: 'user', content: 'x', name: 'bob' }],
@@ -71,7 +71,7 @@ describe('messages', () => {
     ],
     ['the role developer', [{ role: 'developer', content: 'x' }], ['messages[0].role must be']],
     ['a role in capitals', [{ role: 'User', content: 'x' }], ['messages[0].role must be']],
-    ['a role that is no string', [{ role: ['user'], content: 'x' }], ['messages[0].role must be']],
+    ['a role that is not a string', [{ role: ['user'], content: 'x' }], ['messages[0].role must be']],
     [
       'no content',
       [{ role: 'user' }],
@@ -83,7 +83,7 @@ describe('messages', () => {
     ['no content parts', [user()], ['messages[0].content must be a string or an array of one or more']],
     ['a part that is a string', [user('x')], ['messages[0].content[0] must be an object']],
     [
-      'a part without type',
+      'a part without a type',
       [user({ text: 'x' })],
       ['messages[0].content[0].type is required', 'text or image_url'],
     ],
@@ -94,17 +94,17 @@ describe('messages', () => {
     ],
     ['a text part without text', [user({ type: 'text' })], ['messages[0].content[0].text is required']],
     [
-      'a text that is no string',
+      'a text that is not a string',
       [user({ type: 'text', text: 1 })],
       ['messages[0].content[0].text must be a string'],
     ],
     [
-      'a text part with more',
+      'a text part with another member',
       [user({ type: 'text', text: '', cache_control: {} })],
       ['messages[0].content[0].cache_control is not allowed'],
     ],
     [
-      'an image part with more',
+      'an image part with another member',
       [user({ ...image(LINK), text: 'x' })],
       ['messages[0].content[0].text is not allowed'],
     ],
@@ -119,12 +119,12 @@ describe('messages', () => {
       ['messages[0].content[0].image_url must be an object'],
     ],
     [
-      'an image_url with more',
+      'an image_url with another member',
       [user(image(LINK, { format: 'png' }))],
       ['messages[0].content[0].image_url.format is not allowed'],
     ],
-    ['an image without url', [user({ type: 'image_url', image_url: {} })], [`${U} is required`]],
-    ['a url that is no string [message.image-part]', [user(image(7))], [`${U} must be a string`]],
+    ['an image without a url', [user({ type: 'image_url', image_url: {} })], [`${U} is required`]],
+    ['a url that is not a string [message.image-part]', [user(image(7))], [`${U} must be a string`]],
     [
       'an image in a system message [message.image-part.user-only]',
       [{ role: 'system', content: [image(LINK)] }],

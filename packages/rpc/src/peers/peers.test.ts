@@ -69,7 +69,7 @@ describe('peers', () => {
     answer([]);
   });
 
-  it('that are known are there at once, also while a look-up runs', async () => {
+  it('that are known are available at once, even while a look-up runs', async () => {
     let answer = (_ips: string[]) => {};
     const later = new Promise<string[]>((resolve) => {
       answer = resolve;
@@ -85,7 +85,7 @@ describe('peers', () => {
     await lookUp;
   });
 
-  it('are preferred evenly by many processes, and one that comes takes only its own share', async () => {
+  it('are preferred evenly by many processes, and a new one takes only its own share', async () => {
     let seed = 1;
     const random = () => {
       seed = (seed * 48_271) % 2_147_483_647;
@@ -108,7 +108,7 @@ describe('peers', () => {
     expect(new Set(moved)).toEqual(new Set(['10.0.0.4:7100']));
   });
 
-  it('that fail come last, the longer the more often they failed, until they work', async () => {
+  it('that fail come last, for longer the more often they have failed, until they work', async () => {
     const [one, two] = ['10.0.0.1:1', '10.0.0.2:1'];
     const peers = create({ addresses: [one, two] });
     const peer = peers.ranked()[0] as { address: string; serverName: null };

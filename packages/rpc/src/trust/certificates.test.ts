@@ -82,7 +82,7 @@ afterEach(() => {
 });
 
 describe('with TLS configured', () => {
-  it('name the host that was looked up, when its address is called', async () => {
+  it('a certificate must name the host that was looked up when its address is called', async () => {
     const caller = { token, tls: files('console', 'two') };
     const at = (serverName: string) => {
       const made = createLimiterClient({ address: `127.0.0.1:${serving.port}`, serverName }, caller);
@@ -125,7 +125,7 @@ describe('with TLS configured', () => {
     await eventually(async () => (await serial()) === '02');
   });
 
-  it.each(['', 'half'])('an authority that is not whole is not taken: %j', async (kind) => {
+  it.each(['', 'half'])('an incomplete authority is not used: %j', async (kind) => {
     const ca = readFileSync(join(FIXTURES, 'ca.pem'), 'utf8');
     const part = kind === 'half' ? ca.slice(0, ca.length / 2) : '';
     writeFileSync(join(dir, 'limiter-ca.pem'), part);

@@ -117,7 +117,7 @@ describe('a call between services', () => {
   });
 
   it.each(METHODS)(
-    'to $name is answered to those alone, and reaches no handler otherwise',
+    'to $name is answered only to those who may make it, and reaches no handler otherwise',
     async (method) => {
       expect(await answeredTo(method)).toBe(status.UNAUTHENTICATED);
       expect(await answeredTo(method, tokenOf('gateway', 3))).toBe(status.UNAUTHENTICATED);
