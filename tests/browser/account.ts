@@ -139,10 +139,10 @@ export function describeAccount(site: Site): void {
         await later.getByRole('button', { name: 'New recovery codes' }).click();
         await expectAccessibleInBoth(later);
         await later.getByLabel('Your password').fill(PASSWORD);
-        await later.getByRole('button', { name: 'Make new codes' }).click();
+        await later.getByRole('button', { name: 'Create new codes' }).click();
         await later.getByRole('list', { name: 'Recovery codes' }).waitFor();
         await expectAccessibleInBoth(later);
-        await later.getByRole('button', { name: 'I have kept them' }).click();
+        await later.getByRole('button', { name: 'I have saved them' }).click();
         await later.getByRole('button', { name: 'Turn off' }).click();
         await later.getByLabel('Your password').fill(PASSWORD);
         await later.getByRole('button', { name: 'Turn off' }).last().click();

@@ -180,7 +180,7 @@ describe('an owner', () => {
       await here.page.getByText('This is not your current password.').waitFor();
       await here.page.getByLabel('Current password').fill(account.password);
       await here.page.getByRole('button', { name: 'Change password' }).click();
-      await here.page.getByText('The password is changed.').waitFor();
+      await here.page.getByText('Password changed.').waitFor();
       await site.open(there.page, 'keys');
       expect(new URL(there.page.url()).pathname).toBe('/sign-in');
       await signIn(there.page, site.url(), { ...account, password: 'another-long-password' });

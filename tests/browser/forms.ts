@@ -186,7 +186,7 @@ export function describeForms(site: Site): void {
         await expectRefused(form, { 'New password': /too easy to guess/ });
         await form.getByLabel('New password').fill('another-long-password');
         await form.getByRole('button', { name: 'Change password' }).click();
-        await page.getByText('The password is changed.').waitFor();
+        await page.getByText('Password changed.').waitFor();
         expect(await site.trailOf(account)).toEqual(['account.signIn password', 'account.changePassword']);
       },
       TEST_TIMEOUT_MS,
