@@ -115,7 +115,7 @@ export function describeAccount(site: Site): void {
         await page.getByRole('button', { name: 'Require two-factor' }).click();
         await confirm(page, 'Require it');
         await site.open(theirs, 'usage', org);
-        await theirs.getByText('Careful requires two-factor of its members').waitFor();
+        await theirs.getByText('Careful requires its members to use two-factor').waitFor();
         await expectFit(theirs);
         expect((await theirs.request.get(`${site.url()}/o/${org}/usage/csv`)).status()).toBe(404);
         const { app, codes } = await setUp(theirs);
@@ -126,7 +126,7 @@ export function describeAccount(site: Site): void {
         await later.getByRole('heading', { name: 'One more step' }).waitFor();
         await expectFit(later);
         await giveCode(later, '000000');
-        await later.getByText('This code is not right').waitFor();
+        await later.getByText('This code is wrong').waitFor();
         await giveCode(later, totp(app));
         await later.waitForURL(`**/o/${org}/keys`);
 

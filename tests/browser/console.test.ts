@@ -60,7 +60,7 @@ describe('an owner', () => {
       await eventually(async () => /just now/.test(await textOf(row)));
 
       await row.getByRole('button', { name: 'Revoke Journey' }).click();
-      await page.getByRole('alertdialog').getByText('refused from the next one on').waitFor();
+      await page.getByRole('alertdialog').getByText('From the next request on').waitFor();
       await confirm(page, 'Revoke key');
       expect(await site.ask(key)).toEqual({ ...REFUSED, status: 401, code: 'invalid_api_key' });
       await eventually(async () => (await textOf(row)).includes('Revoked'));
@@ -249,7 +249,7 @@ describe('an owner', () => {
       await page.getByRole('menuitem', { name: 'South' }).click();
       await page.waitForURL(`**/o/${two}/members`);
       await page.getByRole('link', { name: 'Keys', exact: true }).click();
-      await page.getByText('An owner creates keys').waitFor();
+      await page.getByText('Keys that an owner creates').waitFor();
       expect(await page.getByRole('button', { name: 'Create key' }).count()).toBe(0);
     },
     TEST_TIMEOUT_MS,

@@ -74,7 +74,7 @@ export function describePasskeys(site: Site): void {
         await page.getByRole('button', { name: 'Continue' }).click();
         await device.recognize(false);
         await page.getByRole('button', { name: 'Create a passkey' }).click();
-        await page.getByText('Your browser made no passkey.').waitFor();
+        await page.getByText('Your browser did not create a passkey.').waitFor();
         await expectAccessibleInBoth(page);
         await device.recognize(true);
         await site.pageKey(account, org);
@@ -110,7 +110,7 @@ export function describePasskeys(site: Site): void {
         await page.getByRole('button', { name: 'Add a passkey' }).click();
         await page.getByLabel('Your password').fill(PASSWORD);
         await page.getByRole('button', { name: 'Create a passkey' }).click();
-        await page.getByText('This device already has a passkey of your account.').waitFor();
+        await page.getByText('This device already has a passkey for your account.').waitFor();
         await page.getByRole('button', { name: 'Cancel' }).click();
         await device.withAnother(async () => {
           await page.getByRole('button', { name: 'Add a passkey' }).click();

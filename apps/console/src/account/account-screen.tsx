@@ -91,7 +91,8 @@ export function AccountScreen({
           leadsTo="/sign-in"
         >
           <p>
-            This deletes the account of {email} for good. The audit trails of its organizations still name it until those events are old enough to be deleted.
+            This deletes the account of {email} for good. The audit trails of its organizations still name it
+            until those events are old enough to be deleted.
           </p>
         </TypedConfirm>
       </div>

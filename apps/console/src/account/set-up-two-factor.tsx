@@ -49,7 +49,8 @@ export function SetUpTwoFactor({ email, requiredBy, passkeys: canHavePasskeys, a
       <div className="max-w-xl space-y-6">
         {requiredBy === null ? null : (
           <Note kind="warning">
-            {requiredBy.name} requires its members to use two-factor. Its screens open once you have set it up.
+            {requiredBy.name} requires its members to use two-factor. Its screens open once you have set it
+            up.
           </Note>
         )}
         {begun === null ? (

@@ -63,9 +63,9 @@ export function forecastsOf(month: UsageMonth, nowMs: number): Readonly<Record<M
 
 function sentenceOf(name: string, isFull: boolean, atMs: number | 'lasts' | null): string {
   if (isFull) return `The month's ${name} are used up.`;
-  if (atMs === null) return `Too early to say how long the month's ${name} last.`;
-  if (atMs === 'lasts') return `At this pace the month's ${name} last.`;
-  return `At this pace the month's ${name} are used up on ${DATE.format(atMs)}.`;
+  if (atMs === null) return `Too early to say how long the month's ${name} will last.`;
+  if (atMs === 'lasts') return `At this pace, the month's ${name} will last.`;
+  return `At this pace, the month's ${name} will be used up on ${DATE.format(atMs)}.`;
 }
 
 export interface QuotaBanner {

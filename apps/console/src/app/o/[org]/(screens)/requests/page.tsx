@@ -84,7 +84,8 @@ const RequestsHeader = ({ path, mayFollow }: { path: string; mayFollow: boolean 
     title="Requests"
     lead={
       <>
-        Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused requests are not counted: see{' '}
+        Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused
+        requests are not counted: see{' '}
         <Link href={`${path}/errors#refused`} className="inline-link">
           why they were refused
         </Link>

@@ -52,7 +52,9 @@ export default async function Errors({ params, searchParams }: ErrorsProps) {
             <a href="#refused" className="inline-link">
               why requests were refused
             </a>
-            , for example because they were over a limit or a quota (429), named an unknown or stopped model, or had an invalid body. Requests without a valid key belong to no organization and are not shown here.
+            , for example because they were over a limit or a quota (429), named an unknown or stopped model,
+            or had an invalid body. Requests without a valid key belong to no organization and are not shown
+            here.
           </>
         }
         actions={<Periods path={`${path}/errors`} shown={errors.period} />}
