@@ -17,7 +17,7 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   invalid_request: advise('A field is missing or out of range. The message names it.', FIX),
   unsupported_parameter: advise(
     'The request has a field that the API does not accept. The message names it.',
-    'Leave the field out. Client libraries often have a setting that adds one.',
+    'Leave the field out. Client libraries often have a setting that adds it.',
   ),
   model_text_only: advise('Images were sent to a text model.', 'Send text only, or call a vision model.'),
   model_refused: advise(

@@ -82,7 +82,7 @@ describe('what users are told of the month', () => {
     ]);
     expect(kinds(monthOf(0, 950))).toEqual([['tokens', 'danger']]);
     expect(bannersOf(monthOf(95, 0), NOW_MS)[0]?.text).toBe(
-      "95% of the whole organization's requests for the month are used. At this pace, the month's requests will be used up on 22 Nov. A request beyond the last is refused until 1 Dec.",
+      "95% of the whole organization's requests for the month are used. At this pace, the month's requests will be used up on 22 Nov. Any request beyond the quota is refused until 1 Dec.",
     );
     expect(bannersOf(monthOf(0, 990, 20), NOW_MS)[0]?.text).toBe(
       "100% of the whole organization's tokens for the month are used or reserved. A request that needs more than is left is refused until 1 Dec.",

@@ -87,7 +87,8 @@ export function bannersOf(month: UsageMonth, nowMs: number): readonly QuotaBanne
     const percent = Math.min(100, Math.floor(share * 100));
     const first = `${percent}% of the whole organization's ${name} for the month are ${taken}.`;
     const forecast = share < 1 ? ` ${forecasts[name]}` : '';
-    const enough = name === 'tokens' ? 'A request that needs more than is left' : 'A request beyond the last';
+    const enough =
+      name === 'tokens' ? 'A request that needs more than is left' : 'Any request beyond the quota';
     return [{ name, kind, text: `${first}${forecast} ${enough} is refused until ${until}.` }];
   });
 }

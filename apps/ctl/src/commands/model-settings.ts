@@ -67,7 +67,7 @@ const publishFlags = [
   },
   {
     flags: '--replicas <count>',
-    help: 'what a workload is scaled to when it starts (default 1)',
+    help: 'how many replicas a workload is scaled to when it starts (default 1)',
     parse: toWhole,
   },
   {
@@ -81,7 +81,7 @@ const publishFlags = [
   { flags: '--pool <pool>', help: 'the pool of runners that it belongs to (default local)' },
   {
     flags: '--cost <n>',
-    help: "what it takes of its pool's capacity while it runs (default 0)",
+    help: "how much of its pool's capacity it takes while it runs (default 0)",
     parse: toWhole,
   },
   { flags: '--pinned <true|false>', help: 'never put it to sleep to make room', parse: yesNo },
