@@ -136,7 +136,7 @@ describe('docs/privacy.md', () => {
       most,
     ]);
     expect(read('apps/console/src/models/model-screen.tsx')).toContain(
-      `the ${most} changes, of at most ${age}`,
+      `the ${most} changes, going back at most ${age}`,
     );
     expect(read('apps/console/src/models/history-table.tsx')).toContain(`in the last ${age}`);
   });

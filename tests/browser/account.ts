@@ -115,7 +115,7 @@ export function describeAccount(site: Site): void {
         await page.getByRole('button', { name: 'Require two-factor' }).click();
         await confirm(page, 'Require it');
         await site.open(theirs, 'usage', org);
-        await theirs.getByText('Careful requires two-factor of its members').waitFor();
+        await theirs.getByText('Careful requires its members to use two-factor').waitFor();
         await expectFit(theirs);
         expect((await theirs.request.get(`${site.url()}/o/${org}/usage/csv`)).status()).toBe(404);
         const { app, codes } = await setUp(theirs);
@@ -126,7 +126,7 @@ export function describeAccount(site: Site): void {
         await later.getByRole('heading', { name: 'One more step' }).waitFor();
         await expectFit(later);
         await giveCode(later, '000000');
-        await later.getByText('This code is not right').waitFor();
+        await later.getByText('This code is wrong').waitFor();
         await giveCode(later, totp(app));
         await later.waitForURL(`**/o/${org}/keys`);
 
@@ -139,10 +139,10 @@ export function describeAccount(site: Site): void {
         await later.getByRole('button', { name: 'New recovery codes' }).click();
         await expectAccessibleInBoth(later);
         await later.getByLabel('Your password').fill(PASSWORD);
-        await later.getByRole('button', { name: 'Make new codes' }).click();
+        await later.getByRole('button', { name: 'Create new codes' }).click();
         await later.getByRole('list', { name: 'Recovery codes' }).waitFor();
         await expectAccessibleInBoth(later);
-        await later.getByRole('button', { name: 'I have kept them' }).click();
+        await later.getByRole('button', { name: 'I have saved them' }).click();
         await later.getByRole('button', { name: 'Turn off' }).click();
         await later.getByLabel('Your password').fill(PASSWORD);
         await later.getByRole('button', { name: 'Turn off' }).last().click();

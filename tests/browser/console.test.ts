@@ -60,7 +60,7 @@ describe('an owner', () => {
       await eventually(async () => /just now/.test(await textOf(row)));
 
       await row.getByRole('button', { name: 'Revoke Journey' }).click();
-      await page.getByRole('alertdialog').getByText('refused from the next one on').waitFor();
+      await page.getByRole('alertdialog').getByText('From the next request on').waitFor();
       await confirm(page, 'Revoke key');
       expect(await site.ask(key)).toEqual({ ...REFUSED, status: 401, code: 'invalid_api_key' });
       await eventually(async () => (await textOf(row)).includes('Revoked'));
@@ -180,7 +180,7 @@ describe('an owner', () => {
       await here.page.getByText('This is not your current password.').waitFor();
       await here.page.getByLabel('Current password').fill(account.password);
       await here.page.getByRole('button', { name: 'Change password' }).click();
-      await here.page.getByText('The password is changed.').waitFor();
+      await here.page.getByText('Password changed.').waitFor();
       await site.open(there.page, 'keys');
       expect(new URL(there.page.url()).pathname).toBe('/sign-in');
       await signIn(there.page, site.url(), { ...account, password: 'another-long-password' });
@@ -249,7 +249,7 @@ describe('an owner', () => {
       await page.getByRole('menuitem', { name: 'South' }).click();
       await page.waitForURL(`**/o/${two}/members`);
       await page.getByRole('link', { name: 'Keys', exact: true }).click();
-      await page.getByText('An owner creates keys').waitFor();
+      await page.getByText('Keys that an owner creates').waitFor();
       expect(await page.getByRole('button', { name: 'Create key' }).count()).toBe(0);
     },
     TEST_TIMEOUT_MS,

@@ -79,7 +79,7 @@ export function describeDetail(site: Site): void {
           'http://127.0.0.1:9/v1 cannot be called. Its server does not answer',
         );
         await expectSound(page);
-        const errorsLink = page.getByRole('link', { name: 'Last errors' });
+        const errorsLink = page.getByRole('link', { name: 'Latest errors' });
         expect(await errorsLink.getAttribute('href')).toMatch(/requests\?model=\w+&outcome=errors$/);
 
         await page.getByRole('button', { name: 'Edit' }).click();
@@ -110,9 +110,9 @@ export function describeDetail(site: Site): void {
         await form.getByLabel('Context length').fill('900');
         await form.getByLabel('Upstream key').fill('sk-upstream');
         await form.getByRole('button', { name: 'Save', exact: true }).click();
-        await page.getByText(/^The model is changed\. Reached .* It serves near/).waitFor();
+        await page.getByText(/^Model changed\. Reached .* It serves near/).waitFor();
         await page.getByText('context 900 tokens').waitFor();
-        await page.getByText('Kept encrypted, never shown').waitFor();
+        await page.getByText('Stored encrypted, never shown').waitFor();
         expect(await page.content()).not.toContain('sk-upstream');
 
         await page.getByRole('button', { name: 'Stop', exact: true }).click();
@@ -194,7 +194,7 @@ export function describeDetail(site: Site): void {
         await page.getByText('77/min · 7 at once').waitFor();
         await eventually(async () => (await figure(page, 'Requests')) === '1');
         await expectSound(page);
-        expect(await page.getByRole('link', { name: 'Last errors' }).getAttribute('href')).toBe(
+        expect(await page.getByRole('link', { name: 'Latest errors' }).getAttribute('href')).toBe(
           `/o/demo/requests?key=${id}&outcome=errors`,
         );
 

@@ -88,7 +88,7 @@ export function describeForms(site: Site): void {
         await form.getByLabel('Expires on').fill('');
         await form.getByLabel('Expires on').press('1');
         await form.getByRole('button', { name: 'Create key' }).click();
-        await expectRefused(form, { 'Expires on': /Enter a whole date/ });
+        await expectRefused(form, { 'Expires on': /Enter a complete date/ });
         // Two UTF-16 units each.
         const longest = '🔑'.repeat(80);
         await form.getByLabel('Name').fill(longest);
@@ -154,11 +154,11 @@ export function describeForms(site: Site): void {
       async () => {
         const { page } = await site.signedIn();
         const form = await openForm(site, page, 'members', 'Invite');
-        await form.getByRole('button', { name: 'Make the link' }).click();
+        await form.getByRole('button', { name: 'Create link' }).click();
         await expectRefused(form, { 'E-mail': /an address such as/ });
         expect(await focusIn(form)).toBe('E-mail');
         await form.getByLabel('E-mail').fill('second-try@example.com');
-        await form.getByRole('button', { name: 'Make the link' }).click();
+        await form.getByRole('button', { name: 'Create link' }).click();
         await page.getByLabel('Invitation link').waitFor();
       },
       TEST_TIMEOUT_MS,
@@ -186,7 +186,7 @@ export function describeForms(site: Site): void {
         await expectRefused(form, { 'New password': /too easy to guess/ });
         await form.getByLabel('New password').fill('another-long-password');
         await form.getByRole('button', { name: 'Change password' }).click();
-        await page.getByText('The password is changed.').waitFor();
+        await page.getByText('Password changed.').waitFor();
         expect(await site.trailOf(account)).toEqual(['account.signIn password', 'account.changePassword']);
       },
       TEST_TIMEOUT_MS,
@@ -204,7 +204,7 @@ export function describeForms(site: Site): void {
         await form.getByLabel('E-mail').fill(site.owner().email);
         await form.getByLabel('Password').fill('not the password');
         await form.getByRole('button', { name: 'Sign in', exact: true }).click();
-        await form.getByRole('alert').getByText('is not right').waitFor();
+        await form.getByRole('alert').getByText('is wrong').waitFor();
         expect(await textOf(form)).not.toContain('Enter your');
         expect(await form.getByLabel('E-mail').inputValue()).toBe(site.owner().email);
         await form.getByLabel('Password').fill(site.owner().password);

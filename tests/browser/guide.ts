@@ -39,7 +39,7 @@ export function describeGuide(site: Site): void {
           await dialog.getByLabel('Context length').inputValue(),
         ];
         expect(await filledIn()).toEqual(['first-model', '1000']);
-        await dialog.getByRole('button', { name: /Model at the servers/ }).click();
+        await dialog.getByRole('button', { name: /Model on the servers/ }).click();
         await page.getByRole('option', { name: 'other-model' }).click();
         expect(await filledIn()).toEqual(['other-model', '1000']);
         await dialog.getByLabel('Name', { exact: true }).fill('first-model');

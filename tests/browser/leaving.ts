@@ -90,7 +90,7 @@ export function describeLeaving(site: Site): void {
         must(await site.control().requireTwoFactor(OPERATOR, { org, required: true }));
         const { page, errors } = await site.signedIn(account);
         await page.goto(`${site.url()}/o/${org}`);
-        await page.getByText('Strict requires two-factor of its members').waitFor();
+        await page.getByText('Strict requires its members to use two-factor').waitFor();
         await page.getByRole('heading', { name: 'Leave Strict', exact: true }).waitFor();
         await page.getByRole('button', { name: 'Leave organization', exact: true }).click();
         await expectAccessibleInBoth(page);
@@ -115,7 +115,7 @@ export function describeLeaving(site: Site): void {
           await page.getByLabel('E-mail').fill(account.email);
           await page.getByLabel('Password').fill(password);
           await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-          if (password !== account.password) await page.getByText('is not right').waitFor();
+          if (password !== account.password) await page.getByText('is wrong').waitFor();
         }
         await page.waitForURL('**/keys');
         const trail = async () =>

@@ -154,7 +154,7 @@ export function describeLive(site: Site): void {
           await eventually(async () => {
             await admin.$queryRaw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name}`;
             await lookAgain(open);
-            return open.getByText('What you see may be old').isVisible();
+            return open.getByText('What you see may be out of date').isVisible();
           });
           expect(await open.getByRole('dialog').getByLabel('Name').inputValue()).toBe('Half typed');
           await open.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
@@ -167,7 +167,7 @@ export function describeLive(site: Site): void {
           await closeDb(admin);
         }
         await rowOf(late, 'Local stack').waitFor();
-        await open.getByText('What you see may be old').waitFor({ state: 'detached' });
+        await open.getByText('What you see may be out of date').waitFor({ state: 'detached' });
         await open.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
         await open.getByText('“Half typed” is ready').waitFor();
       },

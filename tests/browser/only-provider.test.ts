@@ -92,7 +92,7 @@ describe('a console with OIDC_ONLY', () => {
     const elsewhere = `${stack().info.console}/sign-in`;
     const refused = await (await openForm(elsewhere, { to: page }))(account);
     expect(cookiesOf(refused)).toBe('');
-    expect(await refused.text()).toContain('The e-mail or the password is not right.');
+    expect(await refused.text()).toContain('The e-mail or password is wrong.');
     expect(cookiesOf(await (await openForm(elsewhere))(account))).toContain('session_token=');
   });
 

@@ -57,7 +57,7 @@ export function describePageKeys(site: Site): void {
         await phone.getByLabel('Current password').fill(PASSWORD);
         await phone.getByLabel('New password').fill(next);
         await phone.getByRole('button', { name: 'Change password' }).click();
-        await phone.getByText('The password is changed.').waitFor();
+        await phone.getByText('Password changed.').waitFor();
         expect(await pageKeys()).toEqual([]);
 
         await signIn(laptop, next);

@@ -119,7 +119,7 @@ export function describePages(site: Site): void {
 
     it.each([
       ['keys', 'Create key', 'Name', 'Create key', 'API key'],
-      ['members', 'Invite', 'E-mail', 'Make the link', 'Invitation link'],
+      ['members', 'Invite', 'E-mail', 'Create link', 'Invitation link'],
     ] as const)(
       'of %s keeps the dialog behind "%s" open while it waits for what it will show once',
       async (screen, opener, label, make, shown) => {

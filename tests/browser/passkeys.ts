@@ -73,12 +73,12 @@ export function describePasskeys(site: Site): void {
         await page.getByLabel('Password').fill(PASSWORD);
         await page.getByRole('button', { name: 'Continue' }).click();
         await device.recognize(false);
-        await page.getByRole('button', { name: 'Make a passkey' }).click();
-        await page.getByText('Your browser made no passkey.').waitFor();
+        await page.getByRole('button', { name: 'Create a passkey' }).click();
+        await page.getByText('Your browser did not create a passkey.').waitFor();
         await expectAccessibleInBoth(page);
         await device.recognize(true);
         await site.pageKey(account, org);
-        await page.getByRole('button', { name: 'Make a passkey' }).click();
+        await page.getByRole('button', { name: 'Create a passkey' }).click();
         await page.waitForURL('**/account');
         expect(must(await site.control().listKeys(OPERATOR, { org }))).toEqual([]);
         const own = page.getByRole('list', { name: 'Passkeys' }).getByRole('listitem');
@@ -109,13 +109,13 @@ export function describePasskeys(site: Site): void {
         expect(await page.getByRole('link', { name: 'Add an authenticator app' }).count()).toBe(0);
         await page.getByRole('button', { name: 'Add a passkey' }).click();
         await page.getByLabel('Your password').fill(PASSWORD);
-        await page.getByRole('button', { name: 'Make a passkey' }).click();
-        await page.getByText('This device already has a passkey of your account.').waitFor();
+        await page.getByRole('button', { name: 'Create a passkey' }).click();
+        await page.getByText('This device already has a passkey for your account.').waitFor();
         await page.getByRole('button', { name: 'Cancel' }).click();
         await device.withAnother(async () => {
           await page.getByRole('button', { name: 'Add a passkey' }).click();
           await page.getByLabel('Your password').fill(PASSWORD);
-          await page.getByRole('button', { name: 'Make a passkey' }).click();
+          await page.getByRole('button', { name: 'Create a passkey' }).click();
           await own.nth(1).waitFor();
         });
         await own.nth(1).getByRole('button').click();

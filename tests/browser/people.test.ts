@@ -40,7 +40,7 @@ describe('an invitation', () => {
           await page.getByRole('dialog').getByRole('button', { name: /Role/ }).click();
           await page.getByRole('option', { name: /Viewer/ }).click();
         }
-        await page.getByRole('button', { name: 'Make the link' }).click();
+        await page.getByRole('button', { name: 'Create link' }).click();
         const link = await page.getByLabel('Invitation link').inputValue();
 
         const guest = await site.visit();
@@ -151,7 +151,7 @@ describe('a member', () => {
       await page.getByLabel('Message', { exact: true }).fill('What is it?');
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByText(/tokens in · .* tokens out/).waitFor();
-      await page.getByRole('button', { name: 'The same as a program' }).click();
+      await page.getByRole('button', { name: 'The same as code' }).click();
       const command = await textOf(page.locator('pre').filter({ hasText: 'curl -N' }));
       for (const part of ['"image_url"', 'What is it?', '$TIDEGATE_API_KEY']) expect(command).toContain(part);
       expect(await page.evaluate('JSON.stringify([localStorage, sessionStorage])')).not.toContain('ti_');
@@ -214,7 +214,7 @@ describe('a session', () => {
       await page.getByRole('button', { name: 'Invite', exact: true }).click();
       await page.getByLabel('E-mail').fill('someone@example.com');
       const sent = page.waitForRequest((request) => 'next-action' in request.headers());
-      await page.getByRole('button', { name: 'Make the link' }).click();
+      await page.getByRole('button', { name: 'Create link' }).click();
       await page.getByLabel('Invitation link').waitFor();
       const made = await sent;
       const action = made.headers();

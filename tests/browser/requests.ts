@@ -34,7 +34,7 @@ export function describeRequests(site: Site): void {
         await expectStill(page);
         await page.getByRole('link', { name: 'Why requests failed' }).click();
         await page.getByRole('heading', { name: 'Nothing failed' }).waitFor();
-        await page.getByText('No counted request of the last 24 hours failed.').waitFor();
+        await page.getByText('No counted request in the last 24 hours failed.').waitFor();
         await page.getByRole('link', { name: 'Requests', exact: true }).last().click();
         await page.getByRole('button', { name: 'Follow' }).click();
 
@@ -90,7 +90,7 @@ export function describeRequests(site: Site): void {
         );
         await page.reload();
         await unknown.waitFor();
-        expect(await textOf(unknown)).toMatch(/model_not_found \(404\)\d.*Compare the name.*Open API$/);
+        expect(await textOf(unknown)).toMatch(/model_not_found \(404\)\d.*Check the name.*Open API$/);
         const refusedKeys = page.getByRole('table', { name: 'Refusals by key' });
         await refusedKeys.getByRole('link', { name: 'Watched' }).waitFor();
         await page.getByRole('table', { name: 'Refusals by cause over time' }).waitFor({ state: 'attached' });
@@ -135,14 +135,14 @@ export function describeRequests(site: Site): void {
         const row = rowOf(page, request?.id ?? '');
         await row.getByRole('link', { name: 'Linked' }).click();
         await page.waitForURL(`**/o/demo/keys/${keyId}`);
-        await page.getByRole('link', { name: 'Last requests' }).click();
+        await page.getByRole('link', { name: 'Latest requests' }).click();
         await page.waitForURL(`**/o/demo/requests?key=${keyId}`);
         await row.getByRole('link', { name: 'demo-text' }).click();
         await page.waitForURL(`**/o/demo/api/${request?.modelId}`);
         expect(await page.getByRole('link', { name: 'Usage by key' }).getAttribute('href')).toBe(
           `/o/demo/usage?model=${request?.modelId}`,
         );
-        await page.getByRole('link', { name: 'Last requests' }).click();
+        await page.getByRole('link', { name: 'Latest requests' }).click();
         await page.waitForURL(`**/o/demo/requests?model=${request?.modelId}`);
         await row.getByRole('link', { name: request?.id ?? '' }).click();
         await page.waitForURL(`**/o/demo/requests?id=${request?.id}`);

@@ -36,7 +36,7 @@ export function describeSlips(site: Site): void {
   describe('a slip of the hand', () => {
     it.each([
       ['keys', 'Create key', 'Name', 'Create key', 'API key', 'I have copied the key'],
-      ['members', 'Invite', 'E-mail', 'Make the link', 'Invitation link', 'Done'],
+      ['members', 'Invite', 'E-mail', 'Create link', 'Invitation link', 'Done'],
     ] as const)(
       'on %s, a second press of "%s", does not close what is shown once',
       async (screen, opener, label, make, shown, close) => {

@@ -158,7 +158,7 @@ export function describeUsage(site: Site): void {
         await choose(page, /All keys/, /Second/);
         await totalOf(page, 'Requests').getByText('5', { exact: true }).waitFor();
         // The plan belongs to the organization, so that panel does not show the usage of one key.
-        const month = page.locator('section').filter({ has: page.getByText('Starts again on') });
+        const month = page.locator('section').filter({ has: page.getByText('Counting starts again on') });
         expect(await textOf(month.getByRole('heading'))).toMatch(/^\w+ \d{4}, whole organization$/);
         await month.getByText('12 used', { exact: true }).waitFor();
         expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 3));
@@ -224,7 +224,9 @@ export function describeUsage(site: Site): void {
           await site.open(page, 'usage', org);
           await page.getByText(/0 used · 1,000 reserved by requests in progress/).waitFor();
           await page.getByText('200 of 1,200 left').waitFor();
-          expect(await textOf(page.getByText('Starts again on').locator('time'))).toMatch(/^1 .* UTC$/);
+          expect(await textOf(page.getByText('Counting starts again on').locator('time'))).toMatch(
+            /^1 .* UTC$/,
+          );
         } finally {
           leaving.abort();
           await stalled.catch(() => {});

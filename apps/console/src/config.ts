@@ -56,22 +56,24 @@ export const schema = z.object({
   TRUSTED_PROXIES: trustedProxies,
   SESSION_IDLE_TIMEOUT_MS: wholeNumber(MIN_IDLE_MS, WEEK_MS)
     .default(8 * HOUR_MS)
-    .describe('A session that nobody uses for this long ends. It never lasts longer than 7 days'),
+    .describe('A session that is not used for this long ends. No session lasts longer than 7 days'),
   OIDC_ISSUER: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
     .optional()
     .describe(
-      'The identity provider by which people may sign in. Set issuer, client id and secret, or none of them. The redirect URI is `CONSOLE_URL`/api/auth/callback/oidc',
+      'The identity provider through which people may sign in. Set issuer, client id and secret, or none of them. The redirect URI is `CONSOLE_URL`/api/auth/callback/oidc',
     ),
-  OIDC_CLIENT_ID: z.string().optional().describe('What the identity provider calls the console'),
-  OIDC_CLIENT_SECRET: secret(z.string().optional()).describe("The console's secret there"),
+  OIDC_CLIENT_ID: z.string().optional().describe("The console's client id at the identity provider"),
+  OIDC_CLIENT_SECRET: secret(z.string().optional()).describe(
+    "The console's client secret at the identity provider",
+  ),
   OIDC_NAME: z
     .string()
     .max(40, 'must be at most 40 characters')
     .default('single sign-on')
     .describe('The button says "Sign in with" and this name'),
   OIDC_ONLY: flag.describe(
-    'People sign in through the identity provider only, never with a password. When the console starts, it ends the sessions of accounts that have one',
+    'People sign in through the identity provider only, never with a password. When the console starts, it ends the sessions of accounts that have a password',
   ),
 });
 

@@ -25,7 +25,7 @@ export const schema = z.object({
     .describe(
       'For `ctl bootstrap`: the name of [the first organization](operations.md#the-first-organization). Needs `BOOTSTRAP_OWNER`',
     ),
-  BOOTSTRAP_PLAN: z.string().optional().describe('Its plan. Without one: Free'),
+  BOOTSTRAP_PLAN: z.string().optional().describe('Its plan. Free if not set'),
   BOOTSTRAP_OWNER: z.string().optional().describe("The owner's e-mail address"),
   BOOTSTRAP_PASSWORD: secret(z.string().optional()).describe("The owner's password, if the account is new"),
 });

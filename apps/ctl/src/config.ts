@@ -38,7 +38,9 @@ export const schema = z.object({
   SECRET_KEY_PREVIOUS: secret(secretKey.optional()).describe(
     'The previous key, for `ctl secrets reseal` ([when](secrets.md))',
   ),
-  OIDC_ONLY: flag.describe('As in the console: no password lets in. Then `ctl member` takes and shows none'),
+  OIDC_ONLY: flag.describe(
+    'As in the console: no one signs in with a password. Then `ctl member` neither takes nor shows one',
+  ),
   /**
    * Many commands may run at once on a small machine with a small Postgres. Each takes one
    * connection and may wait this long for it.

@@ -35,7 +35,7 @@ export class CommandError extends Error {
 
 /** @throws CommandError if none is set */
 export function requiredRedisUrl({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
-  if (REDIS_URL === undefined) throw new CommandError('This command looks into Redis: set REDIS_URL, too.');
+  if (REDIS_URL === undefined) throw new CommandError('This command needs Redis: set REDIS_URL, too.');
   return REDIS_URL;
 }
 

@@ -486,7 +486,7 @@ describe('an installation from the beginning', () => {
       status: 0,
       err:
         'Warning: No server was checked: the runner could not be reached.\n' +
-        'Saved, but the runner could not be reached. It reads the change when it is back.\n',
+        'Saved, but the runner could not be reached. It will read the change when it is back.\n',
     });
     for (const name of ['there', 'nowhere']) await db.model.deleteMany({ where: { name } });
   });
@@ -604,7 +604,7 @@ describe('accounts', () => {
     await db.user.update({ where: { id }, data: { twoFactorEnabled: true } });
     const reset = ['member', 'reset-two-factor', '--email', 'mary@example.com'];
     expect((await ctl(reset)).out).toBe(
-      'mary@example.com has no second factor any more, and is signed out everywhere.\n',
+      'mary@example.com no longer has a second factor, and is signed out everywhere.\n',
     );
     expect(await refused(...reset)).toContain('mary@example.com has no second factor.');
   });
@@ -697,7 +697,7 @@ describe('refusals', () => {
     const ended = await Promise.all(
       [['org', 'list'], ['queue', 'status'], ['doctor']].map((args) => ctl(args, rest)),
     );
-    const said = 'This command looks into Redis: set REDIS_URL, too.\n';
+    const said = 'This command needs Redis: set REDIS_URL, too.\n';
     expect(ended.map(({ status, err }) => ({ status, err }))).toEqual([
       { status: 0, err: '' },
       { status: 1, err: said },

@@ -143,7 +143,7 @@ describe('model discover', () => {
     const { status, out } = await ctl(['model', 'discover', '--ports', String(free)]);
     expect({ status, out }).toEqual({
       status: 0,
-      out: `No model server answers on this machine at ${free}.\n`,
+      out: `No model server on this machine answers at these ports: ${free}.\n`,
     });
     expect((await ctl(['model', 'discover', '--ports', String(free), '--json'])).out).toBe('[]\n');
   });

@@ -148,6 +148,6 @@ it('secrets reseal says what it did, and fails while it cannot open the key of a
   await db.model.update({ where: { id }, data: { deletedAt: null } });
   const resealed = await ctl(['secrets', 'reseal'], keys);
   expect(resealed).toMatchObject({ status: 0, out: 'Resealed    1\nUnchanged   0\nUnreadable  0\n' });
-  expect(resealed.err).toContain('reads the keys when it is back');
+  expect(resealed.err).toContain('will read the keys when they are back');
   expect(await upstreamKeyOf('asked', NEW_KEY)).toBe('sk-upstream');
 });

@@ -132,7 +132,7 @@ describe('roles', () => {
       message: 'Choose 1 to 50 published models, or all models.',
     });
     expect(refusal(await fixture.control.createKey(OPERATOR, undefined as never)).message).toBe(
-      'The input must be an object of: org, name, models, requestsPerMinute, requestsAtOnce, expiresOn.',
+      'The input must be an object with: org, name, models, requestsPerMinute, requestsAtOnce, expiresOn.',
     );
   });
 

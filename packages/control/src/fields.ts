@@ -86,7 +86,7 @@ export function isDay(value: string): boolean {
 /** An id, slug or e-mail that names something. It is only compared, never stored. */
 export const reference = (label: string) => {
   const given = `${label} must be given.`;
-  const rule = `${label} must be a text of 1 to 400 characters.`;
+  const rule = `${label} must be text of 1 to 400 characters.`;
   return z
     .string({ error: ({ input }) => (input === undefined ? given : rule) })
     .trim()

@@ -72,7 +72,7 @@ export function parseInput<S extends z.ZodObject>(schema: S, input: unknown): Re
   if (parsed.success) return ok(parsed.data);
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     return refuseInput({
-      message: `The input must be an object of: ${Object.keys(schema.shape).join(', ')}.`,
+      message: `The input must be an object with: ${Object.keys(schema.shape).join(', ')}.`,
     });
   const faults = new Map<string, Fault>();
   for (const { path, message } of parsed.error.issues) {

@@ -19,7 +19,7 @@ const said = async (error: unknown, actor: Parameters<typeof applyLimits>[1] = O
 describe('a call that failed', () => {
   it('refused for lack of a service token is not reported as unreachable', async () => {
     expect(await said(notAccepted)).toContain(
-      `the limiter does not accept calls of this program (${notAccepted.details}).`,
+      `the limiter does not accept calls from this program (${notAccepted.details}).`,
     );
     expect(unreached('runner', { code: 7, details: 'no' }, OPERATOR)).toContain('does not accept');
   });

@@ -10,6 +10,6 @@ const NOT_ACCEPTED = new Set<unknown>([7, 16]);
 export function unreached(service: 'limiter' | 'runner', error: unknown, { kind }: Actor): string {
   if (kind === 'user') return `the ${service} is not available right now`;
   const { code, details } = (error ?? {}) as { code?: unknown; details?: unknown };
-  if (NOT_ACCEPTED.has(code)) return `the ${service} does not accept calls of this program (${details})`;
+  if (NOT_ACCEPTED.has(code)) return `the ${service} does not accept calls from this program (${details})`;
   return `the ${service} could not be reached`;
 }

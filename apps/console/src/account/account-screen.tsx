@@ -91,8 +91,8 @@ export function AccountScreen({
           leadsTo="/sign-in"
         >
           <p>
-            The account of {email} is deleted for good. The audit trails of its organizations keep naming it,
-            until their events are old enough to be deleted.
+            This deletes the account of {email} for good. The audit trails of its organizations still name it
+            until those events are old enough to be deleted.
           </p>
         </TypedConfirm>
       </div>
@@ -113,7 +113,7 @@ function PasswordForm({ email }: { email: string }) {
     );
     if (changed === undefined) return;
     setRound(round + 1);
-    toast.success('The password is changed.');
+    toast.success('Password changed.');
   };
   return (
     <Form

@@ -3,8 +3,8 @@ import type { Result } from '@tidegate/control';
 import { addPasskey, offerPasskey } from './passkey-actions.ts';
 
 const NOT_MADE =
-  'Your browser made no passkey. Try again, and confirm with your fingerprint, face, PIN or security key.';
-const ALREADY = 'This device already has a passkey of your account.';
+  'Your browser did not create a passkey. Try again, and confirm with your fingerprint, face, PIN or security key.';
+const ALREADY = 'This device already has a passkey for your account.';
 
 /** Checks the password, lets the browser make a passkey, and stores it. */
 export async function makePasskey(password: string): Promise<Result<null>> {

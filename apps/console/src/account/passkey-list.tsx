@@ -39,11 +39,11 @@ export function PasskeyList({ email, passkeys }: PasskeyListProps) {
           action={(password) => removePasskey(removed.id, password)}
           onDone={() => {
             close();
-            toast.success('The passkey is removed.');
+            toast.success('Passkey removed.');
           }}
           onClose={close}
         >
-          It does not sign you in any more. To use this device again, add a new one.
+          It will no longer sign you in. To use this device again, add a new passkey.
         </AskPassword>
       ) : null}
     </>
@@ -62,7 +62,7 @@ function Row({ passkey: { name, madeAt }, onRemove }: RowProps) {
         <p className="font-medium">{name}</p>
         {madeAt ? (
           <p className="mt-0.5 text-xs text-muted">
-            Passkey, made <Time iso={madeAt} />
+            Passkey, added <Time iso={madeAt} />
           </p>
         ) : null}
       </div>

@@ -57,8 +57,8 @@ export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionVi
         }}
       >
         <p>
-          All your sessions end, this one too, on every device. API keys keep working, except those that Try
-          it has made for you.
+          All your sessions end, on every device, including this one. API keys keep working, except those that
+          Try it has made for you.
         </p>
       </Confirm>
     </Panel>

@@ -40,16 +40,17 @@ export function SetUpTwoFactor({ email, requiredBy, passkeys: canHavePasskeys, a
         title={adding ? 'Add an authenticator app' : 'Set up two-factor'}
         lead={
           adding
-            ? 'After your password, its code then lets you in where you cannot use your passkey.'
+            ? 'Where you cannot use your passkey, you can then sign in with your password and a code from the app.'
             : passkeys
-              ? 'Your password alone then no longer lets you in: the console also asks for a code of an authenticator app, or you sign in with a passkey.'
-              : 'After your password, the console then asks for a code that an authenticator app on your phone shows.'
+              ? 'Your password alone will no longer let you in: the console will also ask for a code from an authenticator app, or you sign in with a passkey.'
+              : 'After your password, the console will then ask for a code from an authenticator app on your phone.'
         }
       />
       <div className="max-w-xl space-y-6">
         {requiredBy === null ? null : (
           <Note kind="warning">
-            {requiredBy.name} requires two-factor of its members. Its screens open once you have set it up.
+            {requiredBy.name} requires its members to use two-factor. Its screens open once you have set it
+            up.
           </Note>
         )}
         {begun === null ? (
@@ -95,7 +96,7 @@ function PasswordStep({ email, onDone }: { email: string; onDone: (begun: Begun)
 function RecoveryStep({ codes, adding }: { codes: readonly string[]; adding: boolean }) {
   return (
     <Panel
-      title="1. Keep your recovery codes"
+      title="1. Save your recovery codes"
       lead={`Each signs you in once if you lose your phone or your passkey. They are shown only once${adding ? ', and the old ones no longer work' : ''}.`}
     >
       <div className="px-5 pb-5">
@@ -109,8 +110,8 @@ function PasskeyStep({ password }: { password: string }) {
   const { act, pending, refusal } = useAct();
   return (
     <Panel
-      title="2. Make a passkey"
-      lead="Your fingerprint, face, PIN or security key then signs you in, without a password. Your other sessions end."
+      title="2. Create a passkey"
+      lead="You then sign in with your fingerprint, face, PIN or security key, without a password. Your other sessions end."
     >
       <div className="px-5 pb-5">
         {refusal ? (
@@ -119,7 +120,7 @@ function PasskeyStep({ password }: { password: string }) {
           </Note>
         ) : null}
         <Button isPending={pending} onPress={() => act(() => makePasskey(password))}>
-          Make a passkey
+          Create a passkey
         </Button>
       </div>
     </Panel>

@@ -18,7 +18,7 @@ export interface NewApp {
 
 const WRONG_CODE: Fault = {
   field: 'code',
-  message: 'This is not the code that the app shows now. Check the clock of its device.',
+  message: 'This is not the code that the app shows now. Check the clock on its device.',
 };
 
 /** Takes the user from before the change, because turning two-factor on replaces the session. */

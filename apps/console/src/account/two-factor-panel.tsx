@@ -70,13 +70,13 @@ interface AskingProps {
 function NewPasskey({ email, onClose }: AskingProps) {
   const done = () => {
     onClose();
-    toast.success('The passkey is added.');
+    toast.success('Passkey added.');
   };
   return (
     <AskPassword
       email={email}
       title="Add a passkey"
-      confirm="Make a passkey"
+      confirm="Create a passkey"
       action={makePasskey}
       onDone={done}
       onClose={onClose}
@@ -90,7 +90,7 @@ function NewCodes({ email, onClose }: AskingProps) {
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   if (codes !== null)
     return (
-      <OnceDialog onClose={onClose} title="Your new recovery codes" close="I have kept them">
+      <OnceDialog onClose={onClose} title="Your new recovery codes" close="I have saved them">
         <Modal.Body className="space-y-4">
           <p className="text-sm leading-6 text-muted">
             Each signs you in once without your app or passkey. They are shown only once, and the old ones no
@@ -104,12 +104,12 @@ function NewCodes({ email, onClose }: AskingProps) {
     <AskPassword
       email={email}
       title="New recovery codes"
-      confirm="Make new codes"
+      confirm="Create new codes"
       action={renewRecoveryCodes}
       onDone={setCodes}
       onClose={onClose}
     >
-      The codes you have now stop working.
+      Your current codes stop working.
     </AskPassword>
   );
 }

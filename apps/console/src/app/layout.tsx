@@ -12,7 +12,7 @@ import './globals.css';
 
 export const metadata: Metadata = {
   title: { default: 'Tidegate', template: '%s · Tidegate' },
-  description: 'Keys, models and usage of your organization.',
+  description: "Your organization's keys, models and usage.",
   robots: { index: false, follow: false },
 };
 export const viewport: Viewport = {

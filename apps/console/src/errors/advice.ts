@@ -9,19 +9,19 @@ interface Advice {
 
 const advise = (meaning: string, action: string): Advice => ({ meaning, action });
 
-const FIX = 'Fix the request. Sending it again as it is cannot work.';
+const FIX = 'Fix the request. Sending it again unchanged cannot work.';
 
 /** What each code means to an owner, and what helps. */
 export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   invalid_json: advise('The body is not valid JSON.', FIX),
   invalid_request: advise('A field is missing or out of range. The message names it.', FIX),
   unsupported_parameter: advise(
-    'The request has a field that the API does not take. The message names it.',
-    'Leave the field out. Client libraries often add one by a setting.',
+    'The request has a field that the API does not accept. The message names it.',
+    'Leave the field out. Client libraries often have a setting that adds it.',
   ),
   model_text_only: advise('Images were sent to a text model.', 'Send text only, or call a vision model.'),
   model_refused: advise(
-    "The model's server refused the request, mostly because it does not fit the context length.",
+    "The model's server refused the request, usually because it does not fit the context length.",
     'Shorten the conversation or lower max_tokens. If every request fails, check the model on the API screen.',
   ),
   invalid_api_key: advise(
@@ -34,11 +34,11 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   ),
   model_not_found: advise(
     'No published model has this name, or the key may not call it.',
-    'Compare the name with the API screen, and the models of the key with the Keys screen.',
+    "Check the name on the API screen, and the key's models on the Keys screen.",
   ),
   not_found: advise('The path does not exist.', 'Check the base URL. It ends in /v1.'),
   method_not_allowed: advise(
-    'The path does not take this method.',
+    'The path does not accept this method.',
     'Use POST for completions and GET for models.',
   ),
   request_timeout: advise(
@@ -50,7 +50,7 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
     'Send less at once. Images can be sent as links.',
   ),
   rate_limit_exceeded: advise(
-    'A limit of the key, the plan or the service was reached for a moment.',
+    'A short-term limit of the key, the plan or the service was reached.',
     'Retry after the time given in Retry-After. If it continues, spread the requests, or raise the limits of the key or the plan.',
   ),
   quota_exceeded: advise(
@@ -59,7 +59,7 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   ),
   internal_error: advise(
     'The gateway could not handle the request.',
-    'Retry. If it continues, the operator finds the reason in the logs under the request id.',
+    'Retry. If it continues, the operator can find the reason in the logs, under the request id.',
   ),
   upstream_error: advise(
     'The model failed: no answer in time, an answer that cannot be read, or a stream that broke off.',
@@ -75,10 +75,10 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   ),
   client_closed: advise(
     'The caller hung up before the answer was complete. The full reservation is charged.',
-    "Raise the caller's timeout, or stream: the first words then come early.",
+    "Raise the caller's timeout, or stream, so that the first words come early.",
   ),
   stream_limit: advise(
-    'The stream reached a limit: its longest duration, its pause or its size.',
+    'The stream reached a limit on its duration, its pauses or its size.',
     'Lower max_tokens, or split the task.',
   ),
   shutdown: advise(
@@ -93,7 +93,7 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
     'The gateway had no contact with a limiter for so long that its requests were ended.',
     'Retry. If it continues, the operator should look at the limiters and at Redis.',
   ),
-  org_deleted: advise('The organization was deleted while the request ran.', 'Nothing is left to do.'),
+  org_deleted: advise('The organization was deleted while the request ran.', 'There is nothing to do.'),
 };
 
 /** The advice for a code of any version. */

@@ -32,7 +32,8 @@ export function CreatedKeyDialog({ org, created, models, apiUrl, onClose }: Crea
     >
       <Modal.Body className="space-y-5">
         <Note kind="warning">
-          Copy the key now: it is shown only once and kept nowhere. A lost key is revoked and replaced.
+          Copy the key now: it is shown only once and is not stored. If you lose it, revoke it and create
+          another.
         </Note>
         <div>
           <Label htmlFor="new-key">API key</Label>

@@ -34,7 +34,7 @@ interface KeyConfirmsProps {
 export function KeyConfirms({ org, asked, onClose, onDeleted }: KeyConfirmsProps) {
   const { id = '', name = '' } = asked?.key ?? {};
   const deleted = () => {
-    toast.success('The key is deleted.');
+    toast.success('Key deleted.');
     onDeleted?.();
   };
   return (
@@ -45,11 +45,11 @@ export function KeyConfirms({ org, asked, onClose, onDeleted }: KeyConfirmsProps
         title={`Revoke “${name}”?`}
         confirm="Revoke key"
         action={() => revokeKey(org, id)}
-        onDone={() => toast.success('The key is revoked.')}
+        onDone={() => toast.success('Key revoked.')}
       >
         <p>
-          Requests with this key are refused from the next one on, through every gateway. This cannot be
-          undone; the key stays in the list as Revoked.
+          From the next request on, every gateway refuses this key. This cannot be undone; the key stays in
+          the list as Revoked.
         </p>
       </Confirm>
       <Confirm

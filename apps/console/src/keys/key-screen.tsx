@@ -70,14 +70,14 @@ export function KeyScreen(props: KeyScreenProps) {
           lead={
             <>
               <Link href={`/o/${org}/requests${requestQueryOf({ key: key.id })}`} className="inline-link">
-                Last requests
+                Latest requests
               </Link>
               {' · '}
               <Link
                 href={`/o/${org}/requests${requestQueryOf({ key: key.id, outcome: 'errors' })}`}
                 className="inline-link"
               >
-                Last errors
+                Latest errors
               </Link>
               {' · '}
               <Link href={`/o/${org}/usage?key=${key.id}`} className="inline-link">
@@ -157,13 +157,13 @@ function Settings({ keyShown: key, limits }: { keyShown: KeyDetail; limits: stri
   return (
     <Panel
       title="Settings"
-      lead="A key keeps them for good. To change something, create one like this and revoke this one."
+      lead="A key's settings never change. To change something, create a key like this one, then revoke this one."
     >
       <Facts
         facts={[
           {
             name: 'May call',
-            value: mayCall.all ? 'All models, also those published later' : <Chosen {...mayCall} />,
+            value: mayCall.all ? 'All models, including those published later' : <Chosen {...mayCall} />,
           },
           { name: 'Limits', value: limits },
           {

@@ -63,7 +63,7 @@ export function KeySettingsDialog({ org, models, rules, today, like, onClose, on
               value={scope}
               onChange={setScope}
               options={[
-                { id: 'all', text: 'All models', hint: 'Also those published later' },
+                { id: 'all', text: 'All models', hint: 'Including those published later' },
                 { id: 'chosen', text: 'Chosen models', hint: `Up to ${rules.models}` },
               ]}
             />
@@ -137,7 +137,7 @@ function ExpiryField({ today, like }: { today: string; like: KeyView | undefined
       type="date"
       defaultValue={kept}
       input={{ min: today }}
-      hint="Stops working at the end of that day (UTC). Leave empty for never."
+      hint="Stops working at the end of that day (UTC). Leave it empty for no expiry."
     />
   );
 }

@@ -122,7 +122,7 @@ const NoKeys = ({ org, mayChange }: { org: string; mayChange: boolean }) => (
         Create the first one to send requests to your models, or <ToGuide org={org} />.
       </>
     ) : (
-      'An owner creates keys; they are listed here.'
+      'Keys that an owner creates are listed here.'
     )}
   </Empty>
 );

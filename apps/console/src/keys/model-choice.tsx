@@ -18,7 +18,7 @@ interface ModelChoiceProps {
 export function ModelChoice({ models, chosen, onChange, most }: ModelChoiceProps) {
   const [text, setText] = useState('');
   if (models.length === 0)
-    return <p className="mt-3 text-sm text-muted">No model is published yet: there is none to choose.</p>;
+    return <p className="mt-3 text-sm text-muted">No model is published yet, so there is none to choose.</p>;
   const toggle = (name: string, selected: boolean) => {
     const next = new Set(chosen);
     if (selected) next.add(name);

@@ -39,15 +39,15 @@ export function ChangeRole({ org, me, change, onClose }: ChangeRoleProps) {
       confirm="Change role"
       danger={losesOwner}
       action={() => setRole(org, email, to)}
-      onDone={() => toast.success('The role is changed.')}
+      onDone={() => toast.success('Role changed.')}
     >
       <p>
-        {isMe ? 'You' : 'They'} may then {MAY[to]}.
+        {isMe ? 'You' : 'They'} can then {MAY[to]}.
         {losesOwner
-          ? ` Open invitations that ${isMe ? 'you' : 'they'} made stop working, and so does a key that Try it has made for ${isMe ? 'you' : 'them'}.`
+          ? ` Open invitations that ${isMe ? 'you' : 'they'} made stop working, and so does any key that Try it has made for ${isMe ? 'you' : 'them'}.`
           : ''}
       </p>
-      {isMe && losesOwner ? <p>Only another owner can make you one again.</p> : null}
+      {isMe && losesOwner ? <p>Only another owner can make you an owner again.</p> : null}
     </Confirm>
   );
 }

@@ -53,7 +53,7 @@ export function InvitationsTable({ org, invitations }: InvitationsTableProps) {
                   size="sm"
                   variant="ghost"
                   onPress={() => setWithdrawn(invitation)}
-                  aria-label={`Withdraw the invitation of ${invitation.email}`}
+                  aria-label={`Withdraw the invitation for ${invitation.email}`}
                 >
                   Withdraw
                 </Button>
@@ -65,7 +65,7 @@ export function InvitationsTable({ org, invitations }: InvitationsTableProps) {
       <Confirm
         isOpen={withdrawn !== null}
         onClose={() => setWithdrawn(null)}
-        title={`Withdraw the invitation of ${withdrawn?.email ?? ''}?`}
+        title={`Withdraw the invitation for ${withdrawn?.email ?? ''}?`}
         confirm="Withdraw"
         action={() => withdrawInvitation(org, withdrawn?.id ?? '')}
       >

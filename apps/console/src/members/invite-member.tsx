@@ -29,7 +29,7 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
       <OnceDialog onClose={onClose} title={`Send this link to ${made.email}`} close="Done">
         <Modal.Body className="space-y-4">
           <Note kind="warning">
-            It is shown only once. Whoever opens it can join as {made.email}, once, for 7 days.
+            It is shown only once. Whoever opens it within 7 days can join as {made.email}. It works once.
           </Note>
           <div>
             <Label htmlFor="invitation-link">Invitation link</Label>
@@ -65,7 +65,7 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
             Cancel
           </Button>
           <Button type="submit" isPending={pending}>
-            Make the link
+            Create link
           </Button>
         </Modal.Footer>
       </Form>

@@ -23,7 +23,7 @@ export function LeaveOrg({ org, name = 'organization', isOnlyOwner: cannot = fal
       title={`Leave ${name}`}
       lead={
         cannot
-          ? 'It would have no owner. Make someone else an owner first, or delete it on the Plan screen.'
+          ? 'It would be left without an owner. Make someone else an owner first, or delete it on the Plan screen.'
           : 'Your account stays. Keys stay, too: they belong to the organization.'
       }
     >

@@ -42,7 +42,7 @@ export function MembersScreen(props: MembersScreenProps) {
           <MembersTable org={org} me={me} mayChange={mayChange} members={members} />
         </section>
         {invitations.length > 0 ? (
-          <Panel title="Open invitations" lead="A link works once and for 7 days.">
+          <Panel title="Open invitations" lead="Each link works once, within 7 days.">
             <InvitationsTable org={org} invitations={invitations} />
           </Panel>
         ) : null}

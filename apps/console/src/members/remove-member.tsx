@@ -23,11 +23,11 @@ export function RemoveMember({ org, me, member, onClose }: RemoveMemberProps) {
       title={`Remove ${member?.email ?? ''}?`}
       confirm="Remove member"
       action={() => removeMember(org, member?.email ?? '')}
-      onDone={() => toast.success('The member is removed.')}
+      onDone={() => toast.success('Member removed.')}
     >
       <p>
         {isMe ? 'You lose' : 'They lose'} access to this organization at once. Open invitations that{' '}
-        {isMe ? 'you' : 'they'} made stop working, and so does a key that Try it has made for{' '}
+        {isMe ? 'you' : 'they'} made stop working, and so does any key that Try it has made for{' '}
         {isMe ? 'you' : 'them'}. Other keys keep working: they belong to the organization.
       </p>
     </Confirm>

@@ -32,22 +32,22 @@ export function RequireTwoFactor({ org, isRequired, lacking }: RequireTwoFactorP
       <Confirm
         isOpen={asking}
         onClose={() => setAsking(false)}
-        title={isRequired ? 'Stop requiring two-factor?' : 'Require two-factor of all members?'}
+        title={isRequired ? 'Stop requiring two-factor?' : 'Require two-factor for all members?'}
         confirm={isRequired ? 'Stop requiring it' : 'Require it'}
         danger={isRequired}
         action={() => requireTwoFactor(org, !isRequired)}
         onDone={() =>
-          toast.success(isRequired ? 'Two-factor is not required any more.' : 'Two-factor is required.')
+          toast.success(isRequired ? 'Two-factor is no longer required.' : 'Two-factor is required.')
         }
       >
         {isRequired ? (
-          <p>Members can then turn theirs off, and come in with the password alone.</p>
+          <p>Members can then turn theirs off and sign in with only a password.</p>
         ) : (
           <>
             <p>
               {lacking === 0
                 ? 'All members have it, or sign in with the identity provider.'
-                : `${lacking === 1 ? 'One member has' : `${lacking} members have`} none yet, and must set it up before any screen of this organization opens.`}
+                : `${lacking === 1 ? 'One member has' : `${lacking} members have`} not set it up yet, and must do so before any screen of this organization opens.`}
             </p>
             <p>API keys keep working, except those that Try it has made for them.</p>
           </>

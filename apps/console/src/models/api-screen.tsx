@@ -25,7 +25,7 @@ export function ApiScreen({ example, apiUrl, ...list }: ApiScreenProps) {
     <>
       <PageHeader
         title="API"
-        lead="Your published models behind one address, in the chat completions format. Change the base URL, the key and the model name in the client library you have."
+        lead="Your published models at one address, in the chat completions format. In the client library that you use, change the base URL, the key and the model name."
         actions={
           mayChange ? (
             <Button onPress={() => setPublishing(true)}>
@@ -48,7 +48,7 @@ export function ApiScreen({ example, apiUrl, ...list }: ApiScreenProps) {
                   Publish the first one: any server that speaks chat completions. Or <ToGuide org={org} />.
                 </>
               ) : (
-                'An owner publishes models; they are listed here.'
+                'Models that an owner publishes are listed here.'
               )}
             </Empty>
           ) : (

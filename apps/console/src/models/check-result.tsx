@@ -30,7 +30,7 @@ export function CheckResult({ check, anyway }: CheckResultProps) {
         <Note kind="warning" className="mt-3">
           <Told check={check} />
           {anyway ? (
-            <p className="mt-1">You may {anyway} it anyway. It runs when its servers can be called.</p>
+            <p className="mt-1">You can {anyway} it anyway. It runs when its servers can be called.</p>
           ) : null}
         </Note>
       ) : null}

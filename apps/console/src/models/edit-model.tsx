@@ -44,8 +44,8 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
     if (found && !found.ok) return setDoubt(found);
     const changed = await act(() => changeModel(input));
     if (!changed) return;
-    if (changed.runnerTold) toast.success(`The model is changed.${found ? ` ${textOfCheck(found)}` : ''}`);
-    else toast.warning('The change is kept. It takes effect when the runner is back.');
+    if (changed.runnerTold) toast.success(`Model changed.${found ? ` ${textOfCheck(found)}` : ''}`);
+    else toast.warning('The change is saved. It takes effect when the runner is back.');
     onClose();
   };
   return (
@@ -53,8 +53,8 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
       <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
         <Modal.Body className="space-y-5" onChange={() => setDoubt(null)}>
           <p className="text-[0.8125rem] leading-5 text-muted">
-            Its name, its keys and its usage stay. Requests in flight end as they began.
-            {settings.urls ? '' : ' A running process takes over most changes with its next start.'}
+            Its name, its keys and its usage stay. Requests in flight finish with the old settings.
+            {settings.urls ? '' : ' A running process adopts most changes when it next starts.'}
           </p>
           {settings.urls ? (
             <Field
@@ -72,7 +72,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
             type="number"
             autoFocus={!settings.urls}
             defaultValue={String(model.contextTokens)}
-            hint="The most tokens of a request and its answer. Each request reserves this many."
+            hint="The most tokens in a request and its answer together. Each request reserves this many."
           />
           <Timing model={model} settings={settings} />
           <Field
@@ -90,8 +90,8 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
               isDisabled={dropsKey}
               hint={
                 settings.hasUpstreamKey
-                  ? 'There is one. Leave this empty to keep it.'
-                  : 'If the servers ask for one. Kept encrypted and never shown.'
+                  ? 'A key is stored. Leave this empty to keep it.'
+                  : 'If the servers require one. Stored encrypted and never shown.'
               }
             />
             {settings.hasUpstreamKey ? (
@@ -112,8 +112,8 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
             input={{ className: 'font-mono text-xs', placeholder: '/health' }}
             hint={
               settings.urls
-                ? 'Only if the list of models is missing or incomplete.'
-                : 'Answers once the model is ready.'
+                ? 'Needed only if the list of models is missing or incomplete.'
+                : 'A path that answers once the model is ready.'
             }
           />
           <CheckResult check={doubt} anyway="save" />
@@ -149,11 +149,11 @@ function Timing({ model, settings }: Pick<EditModelProps, 'model' | 'settings'>)
       ) : null}
       {starts ? (
         <Field
-          label="May take to start"
+          label="Start timeout"
           name="startTimeoutS"
           type="number"
           defaultValue={settings.startTimeoutS === null ? '' : String(settings.startTimeoutS)}
-          hint="Seconds. Empty: 10 minutes."
+          hint="Seconds. If empty, 10 minutes."
         />
       ) : null}
     </div>

@@ -42,7 +42,7 @@ interface ModelConfirmsProps {
 export function ModelConfirms({ org, asked, onClose, onDeleted }: ModelConfirmsProps) {
   const name = asked?.name ?? '';
   const deleted = () => {
-    toast.success('The model is deleted.');
+    toast.success('Model deleted.');
     onDeleted?.();
   };
   return (
@@ -57,7 +57,7 @@ export function ModelConfirms({ org, asked, onClose, onDeleted }: ModelConfirmsP
       >
         <p>
           Requests to it are refused with <code>model_unavailable</code> until an owner starts it again. It
-          stays in the list of models. Answers in progress end as errors, if Tidegate runs the model.
+          stays in the list of models. If Tidegate runs the model, answers in progress end as errors.
         </p>
       </Confirm>
       <Confirm

@@ -62,14 +62,14 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
           lead={
             <>
               <Link href={`/o/${org}/requests${requestQueryOf({ model: model.id })}`} className="inline-link">
-                Last requests
+                Latest requests
               </Link>
               {' · '}
               <Link
                 href={`/o/${org}/requests${requestQueryOf({ model: model.id, outcome: 'errors' })}`}
                 className="inline-link"
               >
-                Last errors
+                Latest errors
               </Link>
               {' · '}
               <Link href={`/o/${org}/usage?model=${model.id}`} className="inline-link">
@@ -91,7 +91,7 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
         </Panel>
         <Panel
           title="Conditions"
-          lead="What the model has been doing: the last 200 changes, of at most 35 days. Changes that follow within moments may be missing."
+          lead="What the model has been doing: the last 200 changes, going back at most 35 days. Changes within moments of each other may be missing."
         >
           <HistoryTable changes={model.changes} />
         </Panel>
@@ -212,10 +212,10 @@ function Settings({
           { name: 'Upstream model', value: upstreamModel ?? model.name },
           {
             name: 'Upstream key',
-            value: hasUpstreamKey ? 'Kept encrypted, never shown' : 'None',
+            value: hasUpstreamKey ? 'Stored encrypted, never shown' : 'None',
           },
           ...(healthPath === null ? [] : [{ name: 'Path to probe', value: <code>{healthPath}</code> }]),
-          ...(startTimeoutS === null ? [] : [{ name: 'May take to start', value: seconds(startTimeoutS) }]),
+          ...(startTimeoutS === null ? [] : [{ name: 'Start timeout', value: seconds(startTimeoutS) }]),
         ]}
       />
     </Panel>

@@ -92,7 +92,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
             autoComplete="off"
             value={typed.upstreamKey}
             onChange={(upstreamKey) => set({ upstreamKey })}
-            hint="If the servers ask for one. Kept encrypted and never shown."
+            hint="If the servers require one. Stored encrypted and never shown."
           />
           <div>
             <Button variant="secondary" size="sm" onPress={test} isPending={testing.pending}>
@@ -105,7 +105,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
           </div>
           {models.length > 1 && served ? (
             <Choice
-              label="Model at the servers"
+              label="Model on the servers"
               value={served.upstreamModel}
               onChange={(id) => {
                 const chosen = models.find(({ upstreamModel }) => upstreamModel === id);
@@ -138,7 +138,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
               type="number"
               value={typed.contextTokens}
               onChange={(contextTokens) => set({ contextTokens })}
-              hint="The most tokens of a request and its answer. Each request reserves this many."
+              hint="The most tokens in a request and its answer together. Each request reserves this many."
             />
           </div>
           <Field

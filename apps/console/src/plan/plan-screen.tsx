@@ -59,15 +59,15 @@ export function PlanScreen({ org, mayChange, limits, plans, month, nowMs, keysIn
         {mayChange ? (
           <TypedConfirm
             title="Delete organization"
-            lead="Deletes its keys, models, memberships, usage and audit trail, too. This cannot be undone."
+            lead="Also deletes its keys, models, memberships, usage and audit trail. This cannot be undone."
             what="the organization's name"
             name="confirm"
             action={(typed) => deleteOrg(org.slug, typed)}
             leadsTo="/"
           >
             <p>
-              {org.name} is deleted for good. Its keys are refused from the next request on, requests in
-              progress end, and its models stop. Accounts of its members stay.
+              This deletes {org.name} for good. Its keys are refused from the next request on, requests in
+              progress end, and its models stop. Its members keep their accounts.
             </p>
           </TypedConfirm>
         ) : null}
@@ -81,7 +81,9 @@ export function PlanScreen({ org, mayChange, limits, plans, month, nowMs, keysIn
         action={() => setPlan(org.slug, asked?.name ?? '')}
         onDone={() => setAwaited(asked?.name ?? null)}
       >
-        <p>The limits are in force from the next request on. What was used this month counts against them.</p>
+        <p>
+          The new limits apply from the next request on. What has been used this month counts against them.
+        </p>
         {asked && keysInUse > asked.keys ? (
           <p>
             {keysInUse} keys are in use and the plan has room for {asked.keys}: they all keep working, but

@@ -29,7 +29,7 @@ export function RefusedOfKey({ org, keyShown, refusals }: RefusedOfKeyProps) {
   return (
     <Panel
       title={`${whole(refusals.total)} refused in the last 24 hours`}
-      lead={<>They are in no usage, quota or limit. {all}</>}
+      lead={<>They count towards no usage, quota or limit. {all}</>}
     >
       <CausesTable org={org} refusals={refusals} ofKey={keyShown} />
     </Panel>

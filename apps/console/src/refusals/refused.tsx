@@ -14,14 +14,14 @@ interface RefusedProps {
 
 const MOST = 'Those with the most refusals, at most 10.';
 const UNCOUNTED =
-  'Requests of valid keys that were refused before they were counted. They are in no usage, quota or limit.';
+  'Requests of valid keys that were refused before they were counted. They count towards no usage, quota or limit.';
 
 /** Why requests were refused: the answer to "why do we get 429". */
 export function Refused({ org, period, refusals }: RefusedProps) {
   if (refusals.total === 0)
     return (
       <Panel id="refused" title="Nothing was refused" lead={UNCOUNTED}>
-        <p className="px-5 pb-6 text-sm text-muted">No request of the last {period} was refused.</p>
+        <p className="px-5 pb-6 text-sm text-muted">No request in the last {period} was refused.</p>
       </Panel>
     );
   return (
@@ -41,7 +41,10 @@ export function Refused({ org, period, refusals }: RefusedProps) {
           <RefusedKeysTable org={org} refusals={refusals} />
         </Panel>
         {refusals.models.length === 0 ? null : (
-          <Panel title="Refused, by model" lead={`${MOST} Without those that named no model of yours.`}>
+          <Panel
+            title="Refused, by model"
+            lead={`${MOST} Requests that named none of your models are left out.`}
+          >
             <RefusedModelsTable org={org} refusals={refusals} />
           </Panel>
         )}

@@ -37,7 +37,7 @@ export interface Limits {
 }
 
 const newKey = (where: string): string =>
-  `A key keeps its limits. An owner can make one with a higher limit: "Create one like this" ${where}.`;
+  `A key's limits never change. An owner can create one with a higher limit: "Create one like this" ${where}.`;
 
 /** The limits that refuse, each with its number where there is one. */
 function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWords>> {
@@ -55,7 +55,7 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
       'Requests at once of a key',
       key
         ? `This key may have ${whole(key.requestsAtOnce)} requests in progress at once, and tried to send more.`
-        : 'A key had as many requests in progress at once as it may.',
+        : 'A key already had as many requests in progress as it may have.',
       `Send fewer at a time. ${higher}`,
       key ? null : KEYS,
     ),
@@ -74,12 +74,12 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
     month_requests: say(
       'Requests of the month',
       `The plan's ${whole(plan.requestsPerMonth)} requests of this month are used up.`,
-      'Change to a larger plan, or wait for the next month. Sending again before that cannot work.',
+      'Change to a larger plan, or wait for the next month. Sending the request again before then cannot work.',
       PLAN,
     ),
     month_tokens: say(
       'Tokens of the month',
-      `What is left of the plan's ${whole(plan.tokensPerMonth)} tokens of this month is less than one request reserves: the whole context of its model.`,
+      `What is left of the plan's ${whole(plan.tokensPerMonth)} tokens for this month is less than one request reserves: the whole context of its model.`,
       'Change to a larger plan, or wait for the next month. A model with a shorter context reserves less.',
       PLAN,
     ),
@@ -106,7 +106,7 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
     ),
     unknown: say(
       'Another limit',
-      'A limit refused that this gateway does not know yet.',
+      'The refusal came from a limit that this gateway does not know yet.',
       'Retry after the time given in Retry-After. The operator should bring all services to one release.',
     ),
   };
@@ -120,7 +120,7 @@ const CODES: Readonly<Partial<Record<ErrorCode, readonly [title: string, helps: 
   model_text_only: ['Images to a text model', API],
   model_refused: ['Too long for the model', API],
   invalid_api_key: ['Key no longer valid', KEYS],
-  plan_upgrade_required: ['Images without a plan for them', PLAN],
+  plan_upgrade_required: ['Images not included in the plan', PLAN],
   model_not_found: ['Unknown model', API],
   request_timeout: ['Body too slow', null],
   request_too_large: ['Body too large', null],

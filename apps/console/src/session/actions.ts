@@ -29,7 +29,7 @@ export async function signIn(_before: SignInState, form: FormData): Promise<Sign
   if (missing) return refused(missing, ...more);
   const attempt = { email, password, address: await callerAddress(), headers: new Headers(await headers()) };
   const result = await services().signIn.withPassword(attempt);
-  if (result.outcome === 'wrong') return refused({ message: 'The e-mail or the password is not right.' });
+  if (result.outcome === 'wrong') return refused({ message: 'The e-mail or password is wrong.' });
   if (result.outcome === 'too many') return refused({ message: tooManyAttempts(result.retryAfterS) });
   await passCookiesOn(result.headers);
   const next = sameSitePath(form.get('next'));
@@ -48,7 +48,7 @@ export async function completeSignIn(
   if (code.trim() === '') return refused('Enter the code.');
   const step = await services().secondFactor.complete({ code, headers: new Headers(await headers()) });
   if (step.outcome === 'wrong')
-    return refused('This code is not right, or has been used. Enter the one that your app shows now.');
+    return refused('This code is wrong or has already been used. Enter the one that your app shows now.');
   if (step.outcome === 'locked')
     return refused('There were too many wrong codes for this account. Try again in 15 minutes.');
   if (step.outcome === 'over') redirect(signInPath(next, SIGN_IN_OVER));

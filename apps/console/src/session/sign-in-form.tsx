@@ -26,7 +26,7 @@ const FIELDS = ['email', 'password'];
 export function SignInForm({ next, provider, passwords, passkeys, trouble }: SignInFormProps) {
   const [{ email, refusal }, action, pending] = useActionState(signIn, { email: '', refusal: null });
   return (
-    <Entrance title="Sign in to Tidegate" lead="Keys, models and usage of your organization.">
+    <Entrance title="Sign in to Tidegate" lead="Your organization's keys, models and usage.">
       {trouble && !refusal ? (
         <Note kind="danger" className="mb-4">
           {trouble}

@@ -23,7 +23,7 @@ describe('attention', () => {
     [{}, {}],
     [{ failedModels: 1 }, { api: 'A model has failed.' }],
     [{ failedModels: 2 }, { api: '2 models have failed.' }],
-    [{ requests: 50, errors: 5 }, { requests: '10% of the requests of this hour and the last have failed.' }],
+    [{ requests: 50, errors: 5 }, { requests: '10% of the requests in this hour and the last have failed.' }],
     [{ requests: 51, errors: 5 }, {}],
     [{ requests: 4, errors: 4 }, {}],
     [

@@ -35,5 +35,5 @@ function failed(models: number): string | null {
 /** Says so if many requests fail. */
 function failing({ requests, errors }: { requests: number; errors: number }): string | null {
   if (errors < FAILING_FROM || errors < requests * FAILING_SHARE) return null;
-  return `${Math.round((errors / requests) * 100)}% of the requests of this hour and the last have failed.`;
+  return `${Math.round((errors / requests) * 100)}% of the requests in this hour and the last have failed.`;
 }

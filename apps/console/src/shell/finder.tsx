@@ -77,8 +77,9 @@ export function Finder({ org, screens, onDone }: FinderProps) {
 
 function statusOf(state: Findables['state'], found: number): string {
   if (state === 'loading') return 'Looking for keys, models and members…';
-  if (state === 'failed') return 'Keys, models and members could not be read. Close this and open it again.';
-  return found === 0 ? 'Nothing has this name.' : 'Choose with ↑ and ↓, open with Enter.';
+  if (state === 'failed')
+    return 'Keys, models and members could not be loaded. Close this and open it again.';
+  return found === 0 ? 'Nothing matches.' : 'Choose with ↑ and ↓, open with Enter.';
 }
 
 const GROUPS = ['Screens', 'Keys', 'Models', 'Members'] as const;

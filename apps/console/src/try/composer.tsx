@@ -64,7 +64,7 @@ export function Composer({ chat, keys, settings, takesImages, imagesOnPlan }: Co
         <SendOrStop isBusy={busy} isReady={ready} onSend={() => void send()} onStop={chat.stop} />
       </div>
       {takesImages && !imagesOnPlan ? (
-        <p className="mt-2 text-xs text-muted">Images need a plan that has them.</p>
+        <p className="mt-2 text-xs text-muted">Images need a plan that includes them.</p>
       ) : null}
     </div>
   );

@@ -130,7 +130,7 @@ function Refused({ refusal: { status, code, message, retryAfterS, body } }: { re
       <p>{message}</p>
       {retryAfterS !== null ? <p>Retry after {whole(retryAfterS)} s.</p> : null}
       <details className="mt-1">
-        <summary className="cursor-pointer text-[0.8125rem]">As the API gave it</summary>
+        <summary className="cursor-pointer text-[0.8125rem]">As the API returned it</summary>
         <pre className="mt-2 overflow-x-auto font-mono text-xs leading-5 whitespace-pre-wrap">
           {body || '(no body)'}
         </pre>

@@ -35,7 +35,7 @@ const UNAUTHORIZED = {
 };
 const UNKNOWN_KEY = errorBody({
   code: 'invalid_api_key',
-  message: 'The API key is missing, wrong, revoked, expired, or of another organization.',
+  message: 'The API key is missing, wrong, revoked, expired, or belongs to another organization.',
 });
 
 /** Passes the key on without keeping or logging it. A caller that hangs up ends the request. */

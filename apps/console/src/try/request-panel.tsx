@@ -40,7 +40,7 @@ export function RequestPanel({ models, keyChoice, mayMakeKey, settings, onChange
             autoComplete="off"
             autoFocus
             input={{ placeholder: 'ti_…', spellCheck: false }}
-            hint="Kept in this page only, and gone when you leave it."
+            hint="Kept on this page only, and gone when you leave it."
           />
         ) : null}
         <Choice

@@ -25,7 +25,7 @@ interface TryScreenProps {
 }
 
 const HINTS: Readonly<Record<KeyChoice['source'], string>> = {
-  page: 'Send the model a message. Enter sends it; Shift and Enter begin a new line.',
+  page: 'Send the model a message. Enter sends it; Shift+Enter starts a new line.',
   pasted: 'Paste a key, then send the model a message.',
 };
 
@@ -90,7 +90,7 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
 const TryHeader = ({ chat }: { chat: Chat }) => (
   <PageHeader
     title="Try it"
-    lead="Chat with a model through the gateway, as your programs do. Requests count, and every refusal is shown as the API gives it."
+    lead="Chat with a model through the gateway, as your programs do. Requests count, and every refusal is shown as the API returns it."
     actions={
       chat.messages.length > 0 ? (
         <Button variant="secondary" onPress={chat.clear}>
@@ -129,13 +129,13 @@ function AsProgram({ apiUrl, messages, settings }: AsProgramProps) {
     <Disclosure className="xl:col-span-2">
       <Disclosure.Heading>
         <Button slot="trigger" variant="tertiary" size="sm">
-          The same as a program
+          The same as code
           <Disclosure.Indicator />
         </Button>
       </Disclosure.Heading>
       <Disclosure.Content>
         <Disclosure.Body className="pt-3">
-          <Snippets label="The same as a program" snippets={programsOf(apiUrl, bodyOf(example, settings))} />
+          <Snippets label="The same as code" snippets={programsOf(apiUrl, bodyOf(example, settings))} />
         </Disclosure.Body>
       </Disclosure.Content>
     </Disclosure>

@@ -15,7 +15,7 @@ export function Live({ everyMs = 4_000 }: { everyMs?: number }) {
       {away ? (
         <p className="flex items-center gap-2.5 rounded-2xl border border-warning/40 bg-overlay px-4 py-2 text-sm shadow-lg">
           <span className="icon-cloud-off size-4 shrink-0 text-muted" aria-hidden />
-          The console or its database does not answer. What you see may be old; trying again.
+          The console or its database is not answering. What you see may be out of date; trying again.
         </p>
       ) : null}
     </div>

@@ -9,7 +9,7 @@ it('a date or a number that is half typed is a fault of its field, not an empty 
     field('name', 'text', false),
   ];
   expect(unreadable([...fields, {}])).toEqual([
-    { field: 'expiresOn', message: expect.stringContaining('whole date') },
+    { field: 'expiresOn', message: expect.stringContaining('complete date') },
     { field: 'limit', message: 'Enter a number.' },
   ]);
 });

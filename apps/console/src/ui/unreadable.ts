@@ -11,6 +11,6 @@ export const unreadable = (elements: Iterable<object>): Fault[] =>
   [...elements].flatMap((element) => {
     const { name = '', type, validity } = element as Typed;
     if (!validity?.badInput) return [];
-    const message = type === 'number' ? 'Enter a number.' : 'Enter a whole date, or leave it empty.';
+    const message = type === 'number' ? 'Enter a number.' : 'Enter a complete date, or leave it empty.';
     return [{ field: name, message }];
   });

@@ -63,11 +63,11 @@ const NOW_MS = Date.UTC(2026, 10, 21);
 describe('what users are told of the month', () => {
   it('names the day on which it is used up, and counts reserved tokens as used', () => {
     expect(forecastsOf(monthOf(40, 800, 70), NOW_MS)).toEqual({
-      requests: "At this pace the month's requests last.",
-      tokens: "At this pace the month's tokens are used up on 23 Nov.",
+      requests: "At this pace, the month's requests will last.",
+      tokens: "At this pace, the month's tokens will be used up on 23 Nov.",
     });
     expect(forecastsOf(monthOf(0, 1_000), NOW_MS)).toEqual({
-      requests: "Too early to say how long the month's requests last.",
+      requests: "Too early to say how long the month's requests will last.",
       tokens: "The month's tokens are used up.",
     });
   });
@@ -82,7 +82,7 @@ describe('what users are told of the month', () => {
     ]);
     expect(kinds(monthOf(0, 950))).toEqual([['tokens', 'danger']]);
     expect(bannersOf(monthOf(95, 0), NOW_MS)[0]?.text).toBe(
-      "95% of the whole organization's requests for the month are used. At this pace the month's requests are used up on 22 Nov. A request beyond the last is refused until 1 Dec.",
+      "95% of the whole organization's requests for the month are used. At this pace, the month's requests will be used up on 22 Nov. Any request beyond the quota is refused until 1 Dec.",
     );
     expect(bannersOf(monthOf(0, 990, 20), NOW_MS)[0]?.text).toBe(
       "100% of the whole organization's tokens for the month are used or reserved. A request that needs more than is left is refused until 1 Dec.",

@@ -63,9 +63,9 @@ export function forecastsOf(month: UsageMonth, nowMs: number): Readonly<Record<M
 
 function sentenceOf(name: string, isFull: boolean, atMs: number | 'lasts' | null): string {
   if (isFull) return `The month's ${name} are used up.`;
-  if (atMs === null) return `Too early to say how long the month's ${name} last.`;
-  if (atMs === 'lasts') return `At this pace the month's ${name} last.`;
-  return `At this pace the month's ${name} are used up on ${DATE.format(atMs)}.`;
+  if (atMs === null) return `Too early to say how long the month's ${name} will last.`;
+  if (atMs === 'lasts') return `At this pace, the month's ${name} will last.`;
+  return `At this pace, the month's ${name} will be used up on ${DATE.format(atMs)}.`;
 }
 
 export interface QuotaBanner {
@@ -87,7 +87,8 @@ export function bannersOf(month: UsageMonth, nowMs: number): readonly QuotaBanne
     const percent = Math.min(100, Math.floor(share * 100));
     const first = `${percent}% of the whole organization's ${name} for the month are ${taken}.`;
     const forecast = share < 1 ? ` ${forecasts[name]}` : '';
-    const enough = name === 'tokens' ? 'A request that needs more than is left' : 'A request beyond the last';
+    const enough =
+      name === 'tokens' ? 'A request that needs more than is left' : 'Any request beyond the quota';
     return [{ name, kind, text: `${first}${forecast} ${enough} is refused until ${until}.` }];
   });
 }

@@ -15,7 +15,7 @@ export function MonthPanel({ month, nowMs }: { month: UsageMonth; nowMs: number 
       title={`${MONTH.format(new Date(`${month.month}-01T00:00:00Z`))}, whole organization`}
       lead={
         <>
-          All keys and models together, against the plan. <MonthNote what="Starts" month={month} />
+          All keys and models together, against the plan. <MonthNote what="Counting starts" month={month} />
         </>
       }
     >
@@ -47,7 +47,7 @@ export function MonthNote({ what, month }: { what: string; month: UsageMonth }) 
   return (
     <>
       {what} again on <Time iso={month.resetsAt} />.
-      {month.live ? '' : ' Live counts are not available right now: these are the settled requests only.'}
+      {month.live ? '' : ' Live counts are not available right now: only settled requests are shown.'}
     </>
   );
 }

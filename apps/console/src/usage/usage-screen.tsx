@@ -15,9 +15,9 @@ import { Totals } from './totals.tsx';
 import { UsageChart } from './usage-chart.tsx';
 
 const TIMES =
-  'Busiest first. Half of the requests took no longer than p50, and 95% no longer than p95; both are within 5% of the exact times. First chunks are those of streams.';
+  'Busiest first. Half of the requests took no longer than p50, and 95% no longer than p95; both are within 5% of the exact times. First chunk times are those of streams.';
 const TIMES_OF_KEY =
-  'Busiest first. p50 and p95 are known of all keys together: choose all keys to see them.';
+  'Busiest first. p50 and p95 are known only for all keys together: choose all keys to see them.';
 
 interface UsageScreenProps {
   readonly org: string;

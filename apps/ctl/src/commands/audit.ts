@@ -33,13 +33,13 @@ export function addAuditCommand(program: Command, context: Context): void {
     flags: [
       {
         flags: '--installation',
-        help: 'instead of an organization: what operators did to plans, pools, accounts, secrets and the queue, and organizations that they deleted',
+        help: 'instead of an organization: what operators did to plans, pools, accounts, secrets and the queue, and which organizations they deleted',
       },
-      { flags: '--actor <name>', help: 'only of this e-mail or operator, such as "ctl (alice)"' },
-      { flags: '--action <a>', help: 'only this action, such as key.create, or all of key' },
+      { flags: '--actor <name>', help: 'only by this e-mail or operator, such as "ctl (alice)"' },
+      { flags: '--action <a>', help: 'only this action, such as key.create, or key for all of its actions' },
       { flags: '--from <day>', help: 'from this UTC day: YYYY-MM-DD' },
       { flags: '--to <day>', help: 'to the end of this UTC day' },
-      { flags: '--before <next>', help: 'the next page: the `next` of this one' },
+      { flags: '--before <next>', help: 'continue from here: the `next` of the page before' },
       { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: toWhole },
     ],
     run: (control, { installation, org, actor, action, from, to, before, limit }: ListFlags) => {

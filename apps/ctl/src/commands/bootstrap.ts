@@ -19,7 +19,7 @@ const VALUES = ['name', ...Object.keys(PLAN_LIMITS), 'images'];
 const password = {
   name: 'password',
   prompt: "The owner's password",
-  help: 'of a new owner',
+  help: 'password of a new owner',
 };
 
 interface Flags {
@@ -32,7 +32,9 @@ interface Flags {
 export function addBootstrapCommand(program: Command, context: Context): void {
   const command = program
     .command('bootstrap')
-    .description('make plans, the first organization and its owner; once there is one, only plans')
+    .description(
+      'create plans, the first organization and its owner; once there is an organization, only plans',
+    )
     .option('--file <path>', 'YAML or JSON; BOOTSTRAP_ORG, BOOTSTRAP_PLAN and BOOTSTRAP_OWNER override it')
     .option('--json', 'print one JSON document and nothing else');
   const [, stdin] = flagsOf(password);

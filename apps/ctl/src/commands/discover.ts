@@ -33,11 +33,11 @@ const MAX_PORT = 65_535;
 const flags = [
   {
     flags: '--publish',
-    help: 'publish what is found and is not published yet; names that exist are left alone',
+    help: 'publish what is found and not yet published; existing names are left alone',
   },
   {
     flags: '--ports <ports>',
-    help: `of 127.0.0.1, comma-separated (default ${USUAL_PORTS.join(',')})`,
+    help: `ports of 127.0.0.1, comma-separated (default ${USUAL_PORTS.join(',')})`,
     parse: (text: string) => list(text).map(toWhole),
   },
 ];
@@ -110,7 +110,8 @@ function told(servers: readonly Discovered[], ports: readonly number[], publish:
   const lines = servers.flatMap(({ server, version, url, models }) =>
     models.map((model) => ({ server, ...given({ version }), url, ...model })),
   );
-  if (servers.length === 0) return `No model server answers on this machine at ${ports.join(', ')}.`;
+  if (servers.length === 0)
+    return `No model server on this machine answers at these ports: ${ports.join(', ')}.`;
   const assumed = lines.some(({ contextAssumed }) => contextAssumed);
   const notes = [
     ...(assumed ? [ASSUMED] : []),

@@ -12,7 +12,7 @@ export function addDoctorCommand(program: Command, context: Context): void {
   verb<{ days?: number }>(
     program,
     'doctor',
-    'look at services, secrets, models and state, and say what to do',
+    'check services, secrets, models and state, and say what to do',
     [{ flags: '--days <n>', help, parse: toWhole }],
     async ({ days = DEFAULT_DAYS, json }) => {
       if (!(days >= 1 && days <= KEPT_DAYS.requests))

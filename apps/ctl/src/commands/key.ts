@@ -53,7 +53,7 @@ interface CreateFlags {
 
 const createFlags = [
   { flags: '--name <name>', help: 'labels the key in lists and usage, 1 to 80 characters', required: true },
-  { flags: '--models <a,b>', help: 'models it may call (default: all, later ones too)', parse: list },
+  { flags: '--models <a,b>', help: 'models it may call (default: all, including later ones)', parse: list },
   { flags: '--rpm <n>', help: 'requests a minute, 1 to 6,000 (default 60)', parse: toWhole },
   { flags: '--at-once <n>', help: 'requests at once, 1 to 256 (default 4)', parse: toWhole },
   { flags: '--expires-on <YYYY-MM-DD>', help: 'last day (UTC) on which it works (default: never expires)' },
@@ -74,7 +74,7 @@ export function addKeyCommand(program: Command, context: Context): void {
     const human = (key: CreatedKey) => (words ? createdText(key, words) : '');
     await show(context, { json, human }, (control) => control.createKey(OPERATOR, input));
   });
-  verb(noun, 'list', 'list the keys, revoked ones too', [], async ({ org, json }) => {
+  verb(noun, 'list', 'list the keys, including revoked ones', [], async ({ org, json }) => {
     const words = await texts();
     const human = (keys: KeyView[]) => keyTable(keys, words);
     await show(context, { json, human }, (control) => control.listKeys(OPERATOR, given({ org })));

@@ -45,9 +45,9 @@ function withoutPassword(result: Result<AddedMember>): Result<AddedMember> {
   return { ...result, value: member };
 }
 
-const email = { flags: '--email <address>', help: 'whose membership', required: true };
+const email = { flags: '--email <address>', help: 'e-mail address of the member', required: true };
 const role = { flags: '--role <role>', help: 'owner, member or viewer', required: true };
-const account = { flags: '--email <address>', help: 'whose account', required: true };
+const account = { flags: '--email <address>', help: 'e-mail address of the account', required: true };
 
 interface Account {
   readonly email: string;
@@ -62,11 +62,11 @@ interface Password {
 }
 
 const password = { name: 'password', prompt: 'New password' };
-const ofNewAccount = { ...password, help: 'of the new account (default: generated and shown once)' };
-const ofAccount = { ...password, help: 'the new one (default: generated and shown once)' };
+const ofNewAccount = { ...password, help: 'password of the new account (default: generated and shown once)' };
+const ofAccount = { ...password, help: 'the new password (default: generated and shown once)' };
 
 export function addMemberCommand(program: Command, context: Context): void {
-  const noun = program.command('member').description('who belongs to an organization');
+  const noun = program.command('member').description('members of an organization');
   verb<WithRole & Password>(
     noun,
     'add',
@@ -99,7 +99,7 @@ export function addMemberCommand(program: Command, context: Context): void {
   });
   operation(noun, context, {
     name: 'remove',
-    help: 'take someone out of the organization',
+    help: 'remove someone from the organization',
     flags: [email],
     run: (control, { org, email }: Membership) =>
       control.removeMember(OPERATOR, { email, ...given({ org }) }),
@@ -116,15 +116,15 @@ function addAccountVerbs(noun: Command, context: Context): void {
     org: null,
     flags: [account],
     run: (control, { email }: Account) => control.resetTwoFactor(OPERATOR, { email }),
-    human: ({ email }) => `${email} has no second factor any more, and is signed out everywhere.`,
+    human: ({ email }) => `${email} no longer has a second factor, and is signed out everywhere.`,
   });
   operation(noun, context, {
     name: 'reset-identity',
-    help: 'let the next identity at the provider with this e-mail have the account; end all sessions',
+    help: 'let the next identity at the provider with this e-mail take over the account; end all sessions',
     org: null,
     flags: [account],
     run: (control, { email }: Account) => control.resetIdentity(OPERATOR, { email }),
-    human: ({ email }) => `${email} has no identity at the provider any more, and is signed out everywhere.`,
+    human: ({ email }) => `${email} no longer has an identity at the provider, and is signed out everywhere.`,
   });
   verb<Account & Password>(
     noun,

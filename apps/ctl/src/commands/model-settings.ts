@@ -15,7 +15,7 @@ import { given, list, toWhole, verb, yesNo } from './verb.ts';
 const warning = (model: ModelChange): string | undefined =>
   model.runnerTold
     ? undefined
-    : 'Saved, but the runner could not be reached. It reads the change when it is back.';
+    : 'Saved, but the runner could not be reached. It will read the change when it is back.';
 
 interface PublishFlags {
   readonly name: string;
@@ -63,16 +63,16 @@ const publishFlags = [
   },
   {
     flags: '--service <name>',
-    help: "the workload's Service, or name:port (default: called like the workload)",
+    help: "the workload's Service, or name:port (default: named like the workload)",
   },
   {
     flags: '--replicas <count>',
-    help: 'what a workload is scaled to when it starts (default 1)',
+    help: 'how many replicas a workload is scaled to when it starts (default 1)',
     parse: toWhole,
   },
   {
     flags: '--health-path <path>',
-    help: 'tells whether it is ready (a command: default /health); then its list of models may be incomplete or missing',
+    help: 'path that tells whether it is ready (default for a command: /health); its list of models may then be incomplete or missing',
   },
   startTimeoutFlag,
   { flags: '--upstream-model <name>', help: 'its name on the server' },
@@ -81,13 +81,13 @@ const publishFlags = [
   { flags: '--pool <pool>', help: 'the pool of runners that it belongs to (default local)' },
   {
     flags: '--cost <n>',
-    help: "what it takes of its pool's capacity while it runs (default 0)",
+    help: "how much of its pool's capacity it takes while it runs (default 0)",
     parse: toWhole,
   },
   { flags: '--pinned <true|false>', help: 'never put it to sleep to make room', parse: yesNo },
   {
     flags: '--anyway',
-    help: 'publish a workload although its Service is missing, or it cannot be checked now',
+    help: 'publish a workload even if its Service is missing or it cannot be checked now',
   },
 ];
 
@@ -203,7 +203,7 @@ export function addPublishCommand(noun: Command, context: Context): void {
 }
 
 export function addSetCommand(noun: Command, context: Context): void {
-  const help = 'change settings of a published model; what is not given stays, and "" takes a setting away';
+  const help = 'change settings of a published model; what is not given stays, and "" removes a setting';
   verb<ChangeFlags>(noun, 'set', help, changeFlags, async ({ org, json, ...flags }) => {
     // An empty one, which takes the key away, is no secret.
     const upstreamKey =

@@ -8,7 +8,7 @@ import { listed, one } from './model-text.ts';
 import { given, type Org, operation } from './verb.ts';
 
 const untold = ({ runnerTold }: DeletedModelView): string | undefined =>
-  runnerTold ? undefined : 'The runner could not be reached: it ends the model once it is back.';
+  runnerTold ? undefined : 'The runner could not be reached: it will end the model once it is back.';
 
 interface OneModel extends Org {
   readonly name: string;
@@ -53,7 +53,7 @@ export function addModelCommand(program: Command, context: Context): void {
   });
   operation(noun, context, {
     name: 'show',
-    help: 'show one model: where it runs, its settings, its condition and replicas, and what they were',
+    help: 'show one model: where it runs, its settings, its condition and replicas, now and before',
     flags: [nameFlag],
     run: (control, which: OneModel) => control.showModel(OPERATOR, modelOf(which)),
     human: detailText,
@@ -74,7 +74,7 @@ export function addModelCommand(program: Command, context: Context): void {
   });
   operation(noun, context, {
     name: 'delete',
-    help: 'take a model out of service',
+    help: 'delete a model; its usage stays',
     flags: [nameFlag],
     run: (control, which: OneModel) => control.deleteModel(OPERATOR, modelOf(which)),
     human: ({ name }) => `${name} is deleted; its usage stays.`,

@@ -14,7 +14,7 @@ const one = (org: OrgView): string => table([org], columns);
 const deleted = ({ id, usageDeleted }: DeletedOrgView): string =>
   `${id} is deleted.${usageDeleted ? '' : ' Metering is deleting the rest of its usage.'}`;
 const untold = ({ runnerTold }: DeletedOrgView): string | undefined =>
-  runnerTold ? undefined : 'The runner could not be reached: it ends the models once it is back.';
+  runnerTold ? undefined : 'The runner could not be reached: it will end the models once it is back.';
 
 async function listed(control: Control, { org }: Org): Promise<Result<OrgView[]>> {
   const all = await control.listOrgs(OPERATOR);

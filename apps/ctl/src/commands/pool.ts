@@ -17,14 +17,16 @@ const setFlags = [
   { flags: '--name <pool>', help: 'the pool', required: true },
   {
     flags: '--capacity <n>',
-    help: 'what its models share, in the unit of their --cost; 0 is no limit',
+    help: 'the capacity that its models share, in the unit of their --cost; 0 means no limit',
     required: true,
     parse: toWhole,
   },
 ];
 
 export function addPoolCommand(program: Command, context: Context): void {
-  const noun = program.command('pool').description('pools of runners, and what their models share');
+  const noun = program
+    .command('pool')
+    .description('pools of runners, and the capacity that their models share');
   operation(noun, context, {
     name: 'list',
     help: 'list the pools',
@@ -34,7 +36,7 @@ export function addPoolCommand(program: Command, context: Context): void {
   });
   operation(noun, context, {
     name: 'set',
-    help: 'set what the models of a pool share',
+    help: 'set the capacity that the models of a pool share',
     org: null,
     flags: setFlags,
     run: (control, { name, capacity }: { name: string; capacity: number }) =>

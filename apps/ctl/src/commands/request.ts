@@ -75,7 +75,7 @@ export function addRequestCommand(program: Command, context: Context): void {
       { flags: '--outcome <o>', help: 'only answered, errors, or an error code' },
       { flags: '--from <time>', help: 'from this UTC time: YYYY-MM-DDTHH:MM, or a day' },
       { flags: '--to <time>', help: 'before this UTC time, or to the end of a day' },
-      { flags: '--before <next>', help: 'the next page: the `next` of this one' },
+      { flags: '--before <next>', help: 'continue from here: the `next` of the page before' },
       { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: toWhole },
     ],
     ({ org, key, model, outcome, from, to, before, limit, json }) =>
@@ -89,7 +89,7 @@ export function addRequestCommand(program: Command, context: Context): void {
   );
   operation(noun, context, {
     name: 'show',
-    help: 'find a request, also while it is on its way into the usage',
+    help: 'find a request, even one that is still on its way into the usage',
     flags: [{ flags: '--id <id>', help: "the answer's x-request-id", required: true }],
     run: (control, { org, id }: Org & { id: string }) => control.showRequest(OPERATOR, given({ org, id })),
     human: foundText,

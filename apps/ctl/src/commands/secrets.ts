@@ -13,14 +13,14 @@ const human = ({ resealed, unchanged, unreadable }: Resealed): string =>
 const untold = ({ runnerTold }: Resealed): string | undefined =>
   runnerTold
     ? undefined
-    : 'Not every runner could be reached. One that was not told reads the keys when it is back.';
+    : 'Not every runner could be reached. Those that were not told will read the keys when they are back.';
 
 /** Deleted models no longer need a key. */
 function unopened({ unreadableModels }: Resealed): string | undefined {
   const models = unreadableModels.filter(({ deleted }) => !deleted);
   if (models.length === 0) return undefined;
   return [
-    'These upstream keys open under neither key:',
+    'Neither key unseals these upstream keys:',
     ...models.map(({ org, name, id }) => `  ${org}: ${name} (${id})`),
     'Set SECRET_KEY_PREVIOUS to the key that they were sealed with, and run this again.',
     'If that key is lost, give the upstream key again: ctl model set --org ORG --name NAME --upstream-key-stdin',
@@ -31,7 +31,7 @@ export function addSecretsCommand(program: Command, context: Context): void {
   const noun = program.command('secrets').description('what is stored encrypted');
   operation(noun, context, {
     name: 'reseal',
-    help: 'seal all upstream keys under SECRET_KEY; opens those under SECRET_KEY_PREVIOUS',
+    help: 'seal all upstream keys under SECRET_KEY, including those under SECRET_KEY_PREVIOUS',
     org: null,
     run: (control) => control.resealSecrets(OPERATOR),
     human,

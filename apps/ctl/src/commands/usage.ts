@@ -83,7 +83,7 @@ export function addUsageCommand(program: Command, context: Context): void {
       { flags: '--days <n>', help: 'UTC days up to today, at most 366 (default 30)', parse: toWhole },
       {
         flags: '--hours <n>',
-        help: 'UTC hours up to this one, at most 168, in place of days',
+        help: 'UTC hours up to this one, at most 168, instead of days',
         parse: toWhole,
       },
     ],

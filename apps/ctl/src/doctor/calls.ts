@@ -27,7 +27,7 @@ export async function callFindings({ limiters, runners, caller }: Called): Promi
     return wrong(
       check,
       some(problems),
-      `See whether ${variable} is right, whether the service runs, and whether its SERVICE_TOKENS have ctl's SERVICE_TOKEN. Its /readyz and its log say more.`,
+      `Check that ${variable} is right, that the service runs, and that its SERVICE_TOKENS contain ctl's SERVICE_TOKEN. Its /readyz and its log say more.`,
     );
   };
   return Promise.all([

@@ -26,5 +26,5 @@ export function findingOf(
     return wrong(check, some(faults.map(({ org, period, what }) => `${org}, ${period}: ${what}`)), todo);
   if (differences.length === 0) return fine(check, `${what} agree`);
   const where = some(differences.map(({ org, period }) => `${org}, ${period}`));
-  return fine(check, `${what} agree, but for ${settling}: ${where}`);
+  return fine(check, `${what} agree, except for ${settling}: ${where}`);
 }

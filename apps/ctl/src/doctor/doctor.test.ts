@@ -185,7 +185,7 @@ describe('doctor', () => {
     [
       'refusals of the future',
       'refusals',
-      /1 counts are dated ahead/,
+      /1 counts are dated in the future/,
       async () => {
         await db.apiKey.create({ data: { ...aKey, orgId } });
         await db.refusalHour.create({
@@ -208,7 +208,7 @@ describe('doctor', () => {
     [
       'a ledger that has less than Postgres',
       'ledgers',
-      /acme: Redis has 5 tokens fewer than Postgres/,
+      /acme: Redis has 5 fewer tokens than Postgres/,
       () => live.hincrby(monthKey('tg:', orgId, MONTH), 'charged', -5),
       () => live.hincrby(monthKey('tg:', orgId, MONTH), 'charged', 5),
     ],
@@ -301,7 +301,9 @@ describe('doctor', () => {
 
     it('says that a recent one settles, and calls it no fault', () =>
       withRequest(60_000, async () => {
-        const settling = expect.stringMatching(/agree, but for requests of the last 30 minutes, .*within 10/);
+        const settling = expect.stringMatching(
+          /agree, except for requests of the last 30 minutes, .*within 10/,
+        );
         expect(await rollups()).toEqual([
           { check: 'hours', ok: true, found: settling },
           { check: 'times', ok: true, found: settling },
@@ -361,7 +363,7 @@ describe('doctor', () => {
       1,
       ['ledgers', 'outbox', 'reservations', 'gateway leases', 'queue'],
     ]);
-    expect(wrong[0]?.found).toContain('cannot be looked at: ');
+    expect(wrong[0]?.found).toContain('cannot be checked: ');
   });
 
   it('continues with the rest when Redis takes connections and says nothing', async () => {
@@ -379,7 +381,7 @@ describe('doctor', () => {
       expect(wrong.map(({ check, found }) => [check, found])).toEqual(
         ['ledgers', 'outbox', 'reservations', 'gateway leases', 'queue'].map((check) => [
           check,
-          'cannot be looked at: Redis did not answer in time.',
+          'cannot be checked: Redis did not answer in time.',
         ]),
       );
     } finally {
@@ -404,7 +406,7 @@ describe('doctor', () => {
         ['queue', true],
       ],
     ]);
-    expect(findings[0]?.found).toBe('cannot be looked at: Postgres does not answer at 127.0.0.1:1.');
+    expect(findings[0]?.found).toBe('cannot be checked: Postgres does not answer at 127.0.0.1:1.');
   });
 
   it('looks at each limiter and runner, with the address that is configured', async () => {
@@ -422,7 +424,10 @@ describe('doctor', () => {
   it('finds upstream keys that do not open, and warns of models that have failed', async () => {
     const sealed = (byte: number) => Uint8Array.from(seal(Buffer.alloc(32, byte), 'sk'));
     await db.model.updateMany({ data: { upstreamKey: sealed(2) } });
-    expect(await complaint()).toMatchObject({ check: 'upstream keys', found: 'these do not open: acme: m' });
+    expect(await complaint()).toMatchObject({
+      check: 'upstream keys',
+      found: 'these cannot be unsealed: acme: m',
+    });
     await db.model.updateMany({
       data: { upstreamKey: sealed(1), condition: 'failed', conditionReason: 'No.\nx' },
     });

@@ -76,7 +76,7 @@ async function attempt(
   } catch (error) {
     const why = await explain(error);
     return checks.map((check) =>
-      wrong(check, `cannot be looked at: ${why}`, 'Make it reachable for ctl, and look again.'),
+      wrong(check, `cannot be checked: ${why}`, 'Make it reachable for ctl, then run this again.'),
     );
   }
 }

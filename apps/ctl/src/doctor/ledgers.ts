@@ -79,13 +79,13 @@ export function differenceOf(
 ): string | null {
   if (month === null) return null;
   const [fewer, more] = [before.requests - month.requests, month.requests - after.requests];
-  if (fewer > 0) return `Redis has ${fewer} requests fewer than Postgres`;
+  if (fewer > 0) return `Redis has ${fewer} fewer requests than Postgres`;
   if (more > outbox + inFlight)
-    return `Redis has ${more} requests more than Postgres, and ${outbox + inFlight} unsettled`;
+    return `Redis has ${more} more requests than Postgres, and ${outbox + inFlight} unsettled`;
   if (month.charged < before.charged)
-    return `Redis has ${before.charged - month.charged} tokens fewer than Postgres`;
+    return `Redis has ${before.charged - month.charged} fewer tokens than Postgres`;
   if (outbox === 0 && month.charged > after.charged)
-    return `Redis has ${month.charged - after.charged} tokens more than Postgres`;
+    return `Redis has ${month.charged - after.charged} more tokens than Postgres`;
   return null;
 }
 
@@ -95,7 +95,7 @@ const ledgerFinding = (problems: readonly string[], month: string): Finding =>
     : wrong(
         'ledgers',
         some(problems),
-        `When the organization has nothing in progress and nothing in its outbox, delete its key ...month:${month} as Redis' operator. The limiter then reads the month from Postgres. If Postgres was restored from a backup, leave it: Redis knows more, and caps hold by it.`,
+        `When the organization has nothing in progress and nothing in its outbox, delete its key ...month:${month} as Redis' operator. The limiter then reads the month from Postgres. If Postgres was restored from a backup, leave it: Redis knows more, and the caps follow it.`,
       );
 
 const outboxFinding = (old: readonly string[], waiting: number): Finding =>
@@ -104,7 +104,7 @@ const outboxFinding = (old: readonly string[], waiting: number): Finding =>
     : wrong(
         'outbox',
         some(old),
-        'Metering does not write or cannot confirm. See its /readyz and its log. Nothing is lost meanwhile, and Postgres gets them when it works again.',
+        'Metering is not writing, or cannot confirm. See its /readyz and its log. Nothing is lost in the meantime: Postgres gets the settlements when metering works again.',
       );
 
 /** Whether a gateway holds a lease and gives no sign of life. */
@@ -114,9 +114,11 @@ export function leaseFinding(instances: Awaited<ReturnType<LiveStateReader['inst
   return wrong(
     'gateway leases',
     some(
-      dead.map(({ instanceId, silentMs }) => `${instanceId} is silent for ${Math.floor(silentMs / 1_000)} s`),
+      dead.map(
+        ({ instanceId, silentMs }) => `${instanceId} has been silent for ${Math.floor(silentMs / 1_000)} s`,
+      ),
     ),
-    'A limiter should have ended what these gateways held after 15 s. See that one runs and can reach Redis, and read its log.',
+    'A limiter should have ended what these gateways held after 15 s. Check that one runs and can reach Redis, and read its log.',
   );
 }
 
@@ -130,6 +132,6 @@ function reservationFinding({
   return wrong(
     'reservations',
     `${found}, and no gateway has a lease`,
-    'Nobody will settle these. If it stays so for a minute with a limiter running, restore Redis from its append-only file or report a bug.',
+    'No gateway will settle these. If that is still so after a minute with a limiter running, restore Redis from its append-only file or report a bug.',
   );
 }

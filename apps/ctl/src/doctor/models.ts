@@ -10,11 +10,12 @@ export async function upstreamKeyFinding(db: Db, secretKeys: readonly Uint8Array
     orderBy: { id: 'asc' },
   });
   const shut = models.filter(({ upstreamKey }) => upstreamKey && unseal(secretKeys, upstreamKey) === null);
-  if (shut.length === 0) return fine('upstream keys', `${models.length} upstream keys open with SECRET_KEY`);
+  if (shut.length === 0)
+    return fine('upstream keys', `${models.length} upstream keys can be unsealed with SECRET_KEY`);
   return wrong(
     'upstream keys',
-    `these do not open: ${some(shut.map(({ org, name }) => `${org.slug}: ${name}`))}`,
-    'They were sealed under another key. Run `ctl secrets reseal` with that one as SECRET_KEY_PREVIOUS, or set the keys again: `ctl model set --upstream-key-stdin`.',
+    `these cannot be unsealed: ${some(shut.map(({ org, name }) => `${org.slug}: ${name}`))}`,
+    'They were sealed under another key. Run `ctl secrets reseal` with that key as SECRET_KEY_PREVIOUS, or set the keys again: `ctl model set --upstream-key-stdin`.',
   );
 }
 
@@ -31,7 +32,7 @@ export async function leftWorkloadFinding(db: Db): Promise<Finding> {
   return warn(
     'left workloads',
     `not scaled down: ${some(left.map(({ pool, workload, since }) => `${workload} (pool ${pool}, since ${since} UTC)`))}`,
-    "Their models are deleted, so nobody calls them. The log of the pool's runner says why it cannot scale them down.",
+    "Their models are deleted, so nothing calls them. The log of the pool's runner says why it cannot scale them down.",
   );
 }
 

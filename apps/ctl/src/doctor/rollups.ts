@@ -75,23 +75,23 @@ export async function examineRefusals(db: Db): Promise<Finding> {
   if (ahead > 0)
     return wrong(
       'refusals',
-      `${ahead} counts are dated ahead`,
-      'The clock of Postgres was set back, or was ahead. See that it is right. The counts go when they are 35 days old.',
+      `${ahead} counts are dated in the future`,
+      'The clock of Postgres was set back, or was ahead. Check that it is right. The counts go when they are 35 days old.',
     );
   if (old > 0)
     return wrong(
       'refusals',
       `${old} counts are older than 35 days`,
-      'Metering deletes them every 10 minutes. See that it runs, and read its log.',
+      'Metering deletes them every 10 minutes. Check that it runs, and read its log.',
     );
   const differences = await refusalsOfDays(db);
   return differences.length === 0
-    ? fine('refusals', 'hours and their days agree, none is dated ahead, none is kept for too long')
+    ? fine('refusals', 'hours and their days agree, none is dated in the future, none is kept for too long')
     : findingOf('refusals', 'hours of refusals and their days', differences, RECOUNT_REFUSALS);
 }
 
 const RECOUNT_REFUSALS =
-  "A trigger on refusal_hour counts days. If a table was restored without the other, have the database's owner delete the day's rows of refusal_day and insert its hours again.";
+  "A trigger on refusal_hour counts days. If one table was restored without the other, have the database's owner delete the day's rows of refusal_day and insert its hours again.";
 
 /** Days that are not the sum of their hours. The oldest hours are deleted before their day. */
 const refusalsOfDays = (db: Db): Promise<Difference[]> => db.$queryRaw<Difference[]>`

@@ -3,7 +3,7 @@ import { type Difference, findingOf } from './differences.ts';
 import type { Finding } from './report.ts';
 
 const RECOUNT =
-  'Each settlement adds to both in one statement, so something else has changed a table. Compare with a backup, and correct the sums by hand. The request rows are what happened.';
+  'Each settlement adds to both in one statement, so something else has changed a table. Compare with a backup, and correct the sums by hand. The request rows show what happened.';
 
 /**
  * The totals of this month and the last against the sums of their days. One statement sees one

@@ -9,10 +9,10 @@ import { ok, parseInput, type Result, refuse } from '../result.ts';
 
 const MAX_PAGE = 200;
 const DEFAULT_PAGE = 50;
-const BEFORE_RULE = 'Before must be what an earlier page gave as next.';
+const BEFORE_RULE = 'Before must be the value that an earlier page gave as next.';
 const NOUNS = [...new Set(AUDIT_ACTIONS.map((action) => action.split('.', 1)[0] ?? ''))];
 const ACTIONS: ReadonlySet<string> = new Set([...AUDIT_ACTIONS, ...NOUNS]);
-const ACTION_RULE = `Action must be all of a noun (${NOUNS.join(', ')}), or one of: ${AUDIT_ACTIONS.join(', ')}.`;
+const ACTION_RULE = `Action must be a noun (${NOUNS.join(', ')}), for all of its actions, or one of: ${AUDIT_ACTIONS.join(', ')}.`;
 
 export interface AuditView {
   readonly id: string;

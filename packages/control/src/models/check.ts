@@ -121,7 +121,7 @@ async function countCheck(
     const since = new Date(now - WINDOW_MS);
     const recent = await tx.auditEvent.count({ where: { orgId, action: 'model.check', at: { gt: since } } });
     if (recent >= MOST_A_MINUTE)
-      return refuse('limit_reached', `At most ${MOST_A_MINUTE} tests of servers a minute: wait a moment.`);
+      return refuse('limit_reached', `At most ${MOST_A_MINUTE} server tests a minute: wait a moment.`);
     const origins = originOf({ driver: 'external', settings: { urls: [...urls] } });
     const details = { ...origins, ...(model === undefined ? {} : { model }) };
     await audit(tx, actor, now, [{ orgId, action: 'model.check', target: orgId, details }]);

@@ -51,7 +51,7 @@ export function refuseShare(actor: Actor, driver: string, { cost, pinned }: Shar
     return refuse('forbidden', message, field);
   }
   if (driver !== 'external') return null;
-  const message = 'A model at URLs has no cost and cannot be pinned: it uses no capacity of the pool.';
+  const message = "A model at URLs has no cost and cannot be pinned: it uses none of the pool's capacity.";
   return refuse('invalid_input', message, field);
 }
 

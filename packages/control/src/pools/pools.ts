@@ -70,7 +70,7 @@ export async function setPool(
   }
   const permanent = await permanentCost(deps.db, name, null);
   if (capacity > 0 && capacity < permanent) {
-    const message = `Capacity must be ${permanent} or more: always-on models take that. Stop one first.`;
+    const message = `Capacity must be ${permanent} or more: always-on models take that much. Stop one first.`;
     return refuse('conflict', message, 'capacity');
   }
   await deps.db.$transaction((tx) => writePool(deps, tx, actor, name, capacity === 0 ? null : capacity));

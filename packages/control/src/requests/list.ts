@@ -15,7 +15,7 @@ const DEFAULT_PAGE = 50;
 /** The clock of Redis, which dates requests, may be ahead of this machine's. */
 const AHEAD_MS = 60_000;
 const OUTCOME_RULE = 'Outcome must be answered, errors, or an error code such as upstream_error.';
-const CURSOR_RULE = 'Before must be what an earlier page gave as next.';
+const CURSOR_RULE = 'Before must be the value that an earlier page gave as next.';
 const CURSOR = /^(\d{1,15})-([0-9A-Za-z]{1,64})$/;
 
 const requestsInput = z.object({

@@ -163,7 +163,7 @@ function everyStep(period: Period, steps: readonly StepUsage[]): readonly UsageS
   });
 }
 
-const STEP_RULE = 'Step must be a day as YYYY-MM-DD, or the first instant of an hour in ISO 8601.';
+const STEP_RULE = 'Step must be a day as YYYY-MM-DD, or the start of an hour in ISO 8601.';
 const stepInput = z.object({
   org: orgField,
   /** As a day or an hour of `UsageView`. */

@@ -24,7 +24,7 @@ export default async function Invitation({ params }: { params: Promise<{ token: 
   return (
     <Entrance
       title={`Join ${org.name}`}
-      lead={`${email} is invited as ${role} by ${inviterName(invitedBy)}.`}
+      lead={`${email} has been invited as ${role} by ${inviterName(invitedBy)}.`}
     >
       <AcceptForm
         token={token}

@@ -33,7 +33,7 @@ export default async function Audit({ params, searchParams }: AuditProps) {
     <>
       <PageHeader
         title="Audit"
-        lead="Who changed what, and when. Newest first; never secrets."
+        lead="Who changed what, and when. Newest first. Secrets are never shown."
         actions={['csv', 'jsonl'].map((format) => (
           <a
             key={format}
@@ -59,7 +59,7 @@ export default async function Audit({ params, searchParams }: AuditProps) {
               icon={<span className="icon-scroll-text size-5" aria-hidden />}
               title={auditQueryOf(filter) === '' ? 'Nothing here' : 'No event matches the filter'}
             >
-              Changes of keys, models, members and the plan appear here.
+              Changes to keys, models, members and the plan appear here.
             </Empty>
           ) : (
             <EventsTable events={page.events} />

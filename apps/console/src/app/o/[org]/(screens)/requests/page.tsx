@@ -64,7 +64,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
               icon={<span className="icon-list size-5" aria-hidden />}
               title={requestQueryOf(filter) === '' ? 'No requests yet' : 'No requests match the filter'}
             >
-              Requests appear here within seconds of their end.
+              Requests appear here within seconds of ending.
             </Empty>
           ) : (
             <RequestsTable org={org.slug} requests={page.requests} />
@@ -84,8 +84,8 @@ const RequestsHeader = ({ path, mayFollow }: { path: string; mayFollow: boolean 
     title="Requests"
     lead={
       <>
-        Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused ones
-        are not counted:{' '}
+        Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused
+        requests are not counted: see{' '}
         <Link href={`${path}/errors#refused`} className="inline-link">
           why they were refused
         </Link>

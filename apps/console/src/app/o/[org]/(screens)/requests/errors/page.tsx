@@ -48,12 +48,13 @@ export default async function Errors({ params, searchParams }: ErrorsProps) {
         title="Errors"
         lead={
           <>
-            Why counted requests got no complete answer. Below them:{' '}
+            Why counted requests got no complete answer. Below that:{' '}
             <a href="#refused" className="inline-link">
               why requests were refused
             </a>
-            , such as those over a limit or a quota (429), for an unknown or stopped model, or with an invalid
-            body. Requests without a valid key belong to no organization and are not shown here.
+            , for example because they were over a limit or a quota (429), named an unknown or stopped model,
+            or had an invalid body. Requests without a valid key belong to no organization and are not shown
+            here.
           </>
         }
         actions={<Periods path={`${path}/errors`} shown={errors.period} />}
@@ -61,7 +62,7 @@ export default async function Errors({ params, searchParams }: ErrorsProps) {
       <div className="space-y-6">
         {errors.countedFrom === null ? null : (
           <Note kind="warning">
-            There are too many to count. These are the newest {whole(errors.total)}, since{' '}
+            There are too many errors to count. These are the newest {whole(errors.total)}, since{' '}
             <Time iso={errors.countedFrom} exact />.
           </Note>
         )}
@@ -95,7 +96,7 @@ function Periods({ path, shown }: { path: string; shown: ErrorsPeriod }) {
 const Nothing = ({ period }: { period: ErrorsPeriod }) => (
   <section className="card-surface" aria-label="Errors">
     <Empty icon={<span className="icon-check size-5" aria-hidden />} title="Nothing failed">
-      No counted request of the last {PERIODS[period]} failed.
+      No counted request in the last {PERIODS[period]} failed.
     </Empty>
   </section>
 );
@@ -111,7 +112,7 @@ function Counts({ path, errors }: { path: string; errors: ErrorsView }) {
       >
         <ErrorsChart errors={errors} caption="Errors by code over time" />
       </Panel>
-      <Panel title="By code" lead="Most frequent first. A code leads to its requests.">
+      <Panel title="By code" lead="Most frequent first. Select a code to see its requests.">
         <ErrorCodesTable path={path} errors={errors} />
       </Panel>
       <div className="grid items-start gap-6 lg:grid-cols-2">
