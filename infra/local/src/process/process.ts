@@ -39,7 +39,7 @@ export function processOf(spec: ProcessSpec): Startable {
         stuck
           ? `${spec.name} is not ready after ${READY_TIMEOUT_MS / 1000} s.`
           : `${spec.name} ended while starting.`,
-        { output: plainLog(tailOf(spec.logFile, LOG_LINES)), hint: `All of its log: ${spec.logFile}` },
+        { output: plainLog(tailOf(spec.logFile, LOG_LINES)), hint: `The whole log: ${spec.logFile}` },
       ),
   };
 }
