@@ -111,7 +111,7 @@ function meterUpstream(registry: Registry) {
   const upstreamResponses = new CounterCells({
     registry,
     name: 'tidegate_gateway_upstream_responses_total',
-    help: 'Answers of models by HTTP status. Unusual statuses by their class',
+    help: 'Answers from models by HTTP status. Unusual statuses are counted by class',
     labelNames: ['status'],
   });
   return { upstreamFailures, upstreamResponses, upstreamOk: upstreamResponses.cell('200') };
