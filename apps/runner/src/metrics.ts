@@ -138,7 +138,7 @@ function observeModels(registry: Registry, models: () => readonly ObservedModel[
     {
       registry,
       name: 'tidegate_runner_model_condition',
-      help: 'Always 1. The label condition names the one that the model is in.',
+      help: 'Always 1. The label condition names the condition that the model is in.',
       labelNames: ['org', 'model', 'condition'],
     },
     () => models().map(({ orgId, name, condition }) => [{ org: orgId, model: name, condition }, 1] as const),
