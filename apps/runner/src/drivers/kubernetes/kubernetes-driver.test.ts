@@ -743,7 +743,7 @@ describe('switching off', () => {
     cluster.set('pods', [pod({ phase: 'Running' })]);
     let nowMs = 0;
     const halted = driverOf({}, { nowMs: () => (nowMs += 1_000) }).driver.halt();
-    await expect(halted).rejects.toThrow('still has pods');
+    await expect(halted).rejects.toThrow('have not been told to end');
   });
 
   it('does not undo that somebody switches it on while its pods are ending', async () => {
