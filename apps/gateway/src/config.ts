@@ -61,7 +61,7 @@ export const schema = z.object({
 
   HEADERS_TIMEOUT_MS: durationMs
     .default(15_000)
-    .describe("For a request's headers, and for the first ones of a new connection"),
+    .describe("For a request's headers to arrive. On a new connection, the time starts when it opens"),
   BODY_TIMEOUT_MS: durationMs
     .default(LIMITS.bodyTimeoutMs)
     .describe('For a whole request body. After that, the request gets 408'),
