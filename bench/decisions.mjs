@@ -170,7 +170,7 @@ try {
       ({ ok }) => ok,
       () => false,
     );
-  if (!(await until(isReady, { timeoutMs: 30_000 }))) throw new Error('the limiter does not come up');
+  if (!(await until(isReady, { timeoutMs: 30_000 }))) throw new Error('the limiter did not become ready');
   const session = openSession(`127.0.0.1:${port}`);
   undo.push(() => session.close());
   const cpus = { redis: () => cpuUs(redis.pid), limiter: () => cpuUs(limiter.pid), client: ownCpuUs };

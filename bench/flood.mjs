@@ -55,7 +55,7 @@ function sizesOf(shape) {
 const kinds = values.shape
   .split(',')
   .flatMap((shape) => sizesOf(shape).map((kib) => ({ shape, bytes: kib * 1024 })));
-for (const { shape } of kinds) if (!SHAPES[shape]) throw new Error(`no shape ${shape}`);
+for (const { shape } of kinds) if (!SHAPES[shape]) throw new Error(`unknown shape: ${shape}`);
 const bench = await startBench(values.options ? { gateway: { NODE_OPTIONS: values.options } } : {});
 const standin = await startStandin({ names: ['tide'] });
 const children = [];

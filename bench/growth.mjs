@@ -118,7 +118,10 @@ try {
     await step(`${FEW} keys, two such gateways`, fewKeys, bench.stack.info.gateways);
     endShares();
     endShares = null;
-  } else process.stderr.write('without a fifth of a core each: control groups cannot be used here\n');
+  } else
+    process.stderr.write(
+      'skipping the runs with a fifth of a core each: control groups cannot be used here\n',
+    );
 
   const keysEach = Math.ceil(keyCount / orgCount);
   const orgs = await many(orgCount, (i) => orgWithKeys(`Org ${i}`, keysEach));

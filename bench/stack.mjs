@@ -59,7 +59,7 @@ export async function startBench(env = {}, scale = {}, options = {}) {
     async running(key, model = MODEL.name) {
       const deadlineMs = performance.now() + RUNNING_TIMEOUT_MS;
       while ((await statusOf(stack.info.gateway, key, model)) !== 200) {
-        if (performance.now() > deadlineMs) throw new Error(`${model} does not run`);
+        if (performance.now() > deadlineMs) throw new Error(`${model} is not running`);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },

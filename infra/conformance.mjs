@@ -145,8 +145,8 @@ export function render(sections) {
     '',
     'The requirements are in `tests/conformance/requirements`. A test has the ids of the requirements',
     'that it proves in its title. `npm test` fails when a requirement has no test, when a title has an',
-    'unknown id, or when this page is not what its run makes. `npm run conformance` writes the page from',
-    'the last whole run. What the tests in `tests/` exchange with a gateway must also match',
+    'unknown id, or when this page differs from what its run makes. `npm run conformance` writes the',
+    'page from the last whole run. What the tests in `tests/` exchange with a gateway must also match',
     '[the description of the API](openapi.yaml).',
     ...sections.flatMap(renderSection),
   ].join('\n')}\n`;

@@ -14,6 +14,6 @@ try {
     printFailure(terminal, error);
     process.exit(1);
   }
-  terminal.print(`${error.message} This is the ctl of that build.`);
+  terminal.print(`${error.message} This ctl is from that build.`);
 }
 await import(new URL('../apps/ctl/dist/main.js', import.meta.url).href);

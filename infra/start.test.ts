@@ -153,7 +153,7 @@ describe('npm start', () => {
     writeFileSync(join(root, 'apps/ctl/dist/main.js'), 'console.log("{}")');
     const { failed, out, err } = await start([], {}, 'ctl.mjs');
     expect({ failed, out }).toEqual({ failed: false, out: '{}\n' });
-    expect(err).toContain('packages or build are out of date. This is the ctl of that build.');
+    expect(err).toContain('packages or build are out of date. This ctl is from that build.');
     expect(existsSync(installed)).toBe(false);
   });
 

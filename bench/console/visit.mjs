@@ -21,7 +21,7 @@ export async function signIn(site, { email, password }) {
   });
   await answer.arrayBuffer();
   const cookies = answer.headers.getSetCookie().map((cookie) => cookie.split(';', 1)[0]);
-  if (cookies.length === 0) throw new Error('the console refuses the sign-in');
+  if (cookies.length === 0) throw new Error('the console refused the sign-in');
   return cookies.join('; ');
 }
 

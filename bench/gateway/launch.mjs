@@ -21,7 +21,7 @@ export async function launch(command, args, { url, env } = {}) {
   ended.catch(() => {});
   try {
     const started = url ? answering(url) : once(child.stdout, 'data').then(([line]) => String(line).trim());
-    const line = await Promise.race([started, ended, late(`${command} does not start`)]);
+    const line = await Promise.race([started, ended, late(`${command} did not start`)]);
     child.stdout.resume();
     return { pid: child.pid ?? 0, line, stop: () => child.kill('SIGTERM') };
   } catch (error) {
@@ -42,5 +42,5 @@ async function answering(url) {
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error(`nothing answers at ${url}`);
+  throw new Error(`no answer from ${url}`);
 }

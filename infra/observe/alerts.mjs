@@ -114,14 +114,14 @@ export const ALERTS = [
     expr: `(${FAILED}) and on (org, model) sum by (org, model) (rate(tidegate_gateway_completions_total[5m])) > 0`,
     for: '2m',
     severity: 'page',
-    summary: '{{ $labels.model }} has failed, and is asked for.',
+    summary: '{{ $labels.model }} has failed, and callers ask for it.',
   },
   {
     name: 'TidegateModelBreaksOff',
     expr: 'sum by (org, model) (rate(tidegate_gateway_completions_total{result="broken_off"}[10m])) / sum by (org, model) (rate(tidegate_gateway_completions_total[10m])) > 0.1',
     for: '5m',
     severity: 'ticket',
-    summary: '{{ $value | humanizePercentage }} of the answers of {{ $labels.model }} break off.',
+    summary: '{{ $value | humanizePercentage }} of the answers from {{ $labels.model }} break off.',
   },
   {
     name: 'TidegateNoActiveRunner',
@@ -143,14 +143,14 @@ export const ALERTS = [
     expr: 'min by (service) (tidegate_postgres_up) == 0',
     for: '1m',
     severity: 'page',
-    summary: '{{ $labels.service }} has no Postgres.',
+    summary: '{{ $labels.service }} gets no answer from Postgres.',
   },
   {
     name: 'TidegateRedisDown',
     expr: 'min by (service) (tidegate_redis_up) == 0',
     for: '30s',
     severity: 'page',
-    summary: '{{ $labels.service }} has no Redis.',
+    summary: '{{ $labels.service }} gets no answer from Redis.',
   },
   {
     name: 'TidegateRedisNotDurable',
@@ -164,7 +164,8 @@ export const ALERTS = [
     expr: 'max(tidegate_limiter_recovering_organizations) > 0',
     for: '3m',
     severity: 'page',
-    summary: '{{ $value }} organizations recover from a loss in Redis, and are refused meanwhile.',
+    summary:
+      '{{ $value }} organizations are recovering from a loss in Redis. Their requests are refused meanwhile.',
   },
   {
     name: 'TidegateChoreStopped',
@@ -200,7 +201,7 @@ export const ALERTS = [
     for: '5m',
     severity: 'ticket',
     summary:
-      '{{ $labels.org }} has used {{ $value | humanizePercentage }} of its {{ $labels.quota }} of the month.',
+      '{{ $labels.org }} has used {{ $value | humanizePercentage }} of its monthly {{ $labels.quota }}.',
   },
   {
     name: 'TidegateEventLoopBusy',

@@ -123,7 +123,11 @@ export const DASHBOARDS = {
         'short',
         { '{{model}}': 'sum by (model) (tidegate_gateway_model_requests_in_flight)' },
       ],
-      ['Waiting for a wake', 'short', { '{{model}}': 'sum by (model) (tidegate_gateway_model_waiters)' }],
+      [
+        'Waiting for a model to wake',
+        'short',
+        { '{{model}}': 'sum by (model) (tidegate_gateway_model_waiters)' },
+      ],
       [
         'Replicas',
         'short',
@@ -216,7 +220,7 @@ export const DASHBOARDS = {
         'short',
         {
           '{{state}}': 'max by (state) (tidegate_metering_jobs)',
-          'active, at most': 'sum(tidegate_metering_active_jobs_max)',
+          'active, limit': 'sum(tidegate_metering_active_jobs_max)',
         },
       ],
       ['Oldest job', 's', { job: 'max(tidegate_metering_oldest_job_seconds)' }],

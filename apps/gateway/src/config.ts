@@ -23,7 +23,7 @@ const listOf = (is: (entry: string) => boolean, what: string) =>
   z
     .string()
     .transform((text) => text.split(',').map((entry) => entry.trim()))
-    .pipe(z.array(z.string().refine(is, `must be ${what}, several separated by commas`)));
+    .pipe(z.array(z.string().refine(is, `must be ${what}, or several separated by commas`)));
 
 /** An IP address with or without a port: `192.0.2.1:53`, `[2001:db8::1]:53`. */
 const isNameServer = (text: string): boolean => {
@@ -37,28 +37,34 @@ export const schema = z.object({
   ...callerFields,
   ...tracingFields,
   GATEWAY_HOST: host.describe('Where the API listens'),
-  GATEWAY_PORT: port.default(8_080).describe('The port of `GATEWAY_HOST`. 0 is any free one'),
+  GATEWAY_PORT: port.default(8_080).describe('The port of `GATEWAY_HOST`. 0 means any free one'),
   LIMITER_ADDRESSES: addresses,
   RUNNER_ADDRESS: poolAddresses,
   TRUSTED_PROXIES: trustedProxies,
 
   MAX_REQUESTS_IN_FLIGHT: count
     .default(10_000)
-    .describe('Requests in progress in this process. More get 429, busy'),
+    .describe(
+      'How many requests may be in progress in this process. Further ones get 429 with the cause `busy`',
+    ),
   MAX_BUFFERED_BODY_BYTES: count
     .default(1024 * 1024 * 1024)
     .describe(
-      'Memory for the bodies and linked images of all requests in progress. A request beyond it, or beyond a quarter of it for one organization, gets 429, busy',
+      'Memory for the bodies and linked images of all requests in progress. A request that would exceed it, or a quarter of it for its organization, gets 429 with the cause `busy`',
     ),
-  MAX_CONNECTIONS: count.default(20_000).describe('Connections of callers. Further ones are closed at once'),
+  MAX_CONNECTIONS: count
+    .default(20_000)
+    .describe('How many connections callers may have open. Further ones are closed immediately'),
   SHUTDOWN_TIMEOUT_MS: durationMs
     .default(LIMITS.streamMaxMs.alwaysOn + 30_000)
-    .describe('How long answers may continue after SIGTERM and the delay'),
+    .describe('How long answers may continue after SIGTERM and `SHUTDOWN_DELAY_MS`'),
 
   HEADERS_TIMEOUT_MS: durationMs
     .default(15_000)
-    .describe("For a request's headers, and for the first ones of a new connection"),
-  BODY_TIMEOUT_MS: durationMs.default(LIMITS.bodyTimeoutMs).describe('For a whole request body. Then: 408'),
+    .describe("For a request's headers to arrive. On a new connection, the time starts when it opens"),
+  BODY_TIMEOUT_MS: durationMs
+    .default(LIMITS.bodyTimeoutMs)
+    .describe('For a whole request body. After that, the request gets 408'),
   COLD_START_MS: durationMs
     .default(LIMITS.coldStartMs)
     .describe('How long a request waits for a model to wake, linked images included'),
@@ -84,7 +90,7 @@ export const schema = z.object({
     .describe(
       'Networks that linked images may come from, besides the public internet. **Every key reaches every https server in them**',
     ),
-  IMAGE_NAME_SERVERS: listOf(isNameServer, 'an IP address, with a port or without')
+  IMAGE_NAME_SERVERS: listOf(isNameServer, 'an IP address, with or without a port')
     .default([])
     .describe("Name servers for the host names in image links. Not set: the system's"),
   UNREAD_ANSWER_TIMEOUT_MS: durationMs
@@ -93,7 +99,7 @@ export const schema = z.object({
 
   LIMITER_CALL_TIMEOUT_MS: durationMs
     .default(2_000)
-    .describe('The longest that a request waits for one answer of a limiter. Then: 500'),
+    .describe('How long a request waits for one answer from a limiter. After that, it gets 500'),
   LIMITER_SILENCE_MS: durationMs
     .default(200)
     .describe(

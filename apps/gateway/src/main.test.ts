@@ -204,7 +204,7 @@ describe('the gateway process', () => {
     const readiness = await admin('/readyz');
     expect([readiness.status, await readiness.text()]).toEqual([
       503,
-      'not ready: no session with a limiter of LIMITER_ADDRESSES\n',
+      'not ready: no session with a limiter in LIMITER_ADDRESSES\n',
     ]);
     const response = await stream();
     expect(response.status).toBe(500);

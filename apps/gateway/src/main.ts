@@ -128,7 +128,7 @@ function missingFor(
   watches: Pick<PoolWatches, 'tried'>,
 ): string | null {
   if (limiter.problem !== null) return limiter.problem;
-  if (!catalog.known) return 'no catalog of models yet: no runner of RUNNER_ADDRESS has answered';
+  if (!catalog.known) return 'no catalog of models yet: no runner in RUNNER_ADDRESS has answered';
   return watches.tried ? null : 'the runners of some pools have not been asked yet';
 }
 

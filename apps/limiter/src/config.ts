@@ -20,7 +20,7 @@ export const schema = z.object({
   ...trustFields,
   ...tracingFields,
   LIMITER_HOST: host.describe('The host name or address to listen on'),
-  LIMITER_PORT: port.default(7_100).describe('The port of `LIMITER_HOST`. 0 is any free one'),
+  LIMITER_PORT: port.default(7_100).describe('The port of `LIMITER_HOST`. 0 means any free one'),
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
   DATABASE_URL: secret(databaseUrl),

@@ -31,7 +31,7 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
     new Counter({ name: `tidegate_limiter_${name}`, help, labelNames, registers });
   const failures = counter('failures_total', 'Calls that could not be decided.', ['reason']);
-  const reaped = counter('reaped_total', 'Admissions that dead gateways left.', ['end']);
+  const reaped = counter('reaped_total', 'Admissions that dead gateways left behind.', ['end']);
   const republished = counter('republished_total', 'Settlements that the sweep offered to the queue again.');
   const unpublished = counter('unpublished_total', 'Settlements left to the sweep.');
   const seconds = new HistogramCells({

@@ -39,15 +39,15 @@ export function observeLimiter(registry: Registry, readings: LimiterReadings): v
     'Calls that one session may have without a reply.',
     () => readings.maxOpenCalls,
   );
-  gauge('leases', 'Gateway instances that are listed with a lease, in Redis.', readings.leases);
+  gauge('leases', 'Gateway instances that Redis lists with a lease.', readings.leases);
   gauge(
     'recovering_organizations',
-    'Organizations that are recovering. Only from the limiter that looks for lost state.',
+    'Organizations that are recovering. Reported only by the limiter that looks for lost state.',
     readings.recovering,
   );
   gauge(
     'outbox_oldest_seconds',
-    'Age of the oldest settlement that has been unconfirmed for more than 30 s; 0: none. Only from the limiter that sweeps.',
+    'Age of the oldest settlement that has been unconfirmed for more than 30 s; 0 if there is none. Reported only by the limiter that sweeps.',
     readings.oldestUnconfirmedS,
   );
   readGauges(
@@ -63,7 +63,7 @@ export function observeLimiter(registry: Registry, readings: LimiterReadings): v
     {
       registry,
       name: 'tidegate_limiter_quota_used_ratio',
-      help: 'Share of the month that is used, as written to Postgres, by quota: tokens or requests. Only the 10 organizations with the highest share.',
+      help: 'Share of a monthly quota that is used, as written to Postgres, by quota: tokens or requests. Only for the 10 organizations with the highest share.',
       labelNames: ['org', 'quota'],
     },
     async () =>
@@ -80,7 +80,7 @@ function observeRedis(registry: Registry, { pingRedis, durability }: LimiterRead
     {
       registry,
       name: 'tidegate_redis_append_only',
-      help: '1 if every Redis server keeps an append-only file that it could write to last, 0 if not. Missing if the user may not ask.',
+      help: '1 if every Redis server keeps an append-only file and its last write to it succeeded, 0 if not. Missing if the Redis user may not ask.',
     },
     async () => {
       const servers = await durability();

@@ -93,7 +93,7 @@ function observeReadings(registry: Registry, readings: MeteringReadings): void {
     {
       registry,
       name: 'tidegate_metering_oldest_job_seconds',
-      help: 'How long the next job of the settlement queue has been waiting. 0: none is.',
+      help: 'How long the next job of the settlement queue has been waiting. 0 if none is.',
     },
     readings.oldestJobS,
   );
@@ -101,7 +101,7 @@ function observeReadings(registry: Registry, readings: MeteringReadings): void {
     {
       registry,
       name: 'tidegate_metering_active_jobs_max',
-      help: 'Jobs that this process works on at once, at most. The active jobs of the queue are those of all processes.',
+      help: 'The most jobs that this process works on at once. The active jobs of the queue are those of all processes.',
     },
     () => readings.concurrency,
   );

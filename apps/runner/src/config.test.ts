@@ -78,7 +78,7 @@ describe('the user of models', () => {
   });
 
   it('stops the start if it does not exist, or if the runner cannot become it', () => {
-    expect(() => models({ RUNNER_MODEL_USER: 'no-such-user' }, 0)).toThrow('names no user or group');
+    expect(() => models({ RUNNER_MODEL_USER: 'no-such-user' }, 0)).toThrow('names a user or group that');
     expect(() => models({ RUNNER_MODEL_USER: '1234' }, 1_000)).toThrow('only if the runner runs as root');
   });
 });

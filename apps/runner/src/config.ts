@@ -30,7 +30,7 @@ export const schema = z.object({
   ...trustFields,
   ...tracingFields,
   RUNNER_HOST: host.describe('The host name or address to listen on'),
-  RUNNER_PORT: port.default(7_200).describe('The port of `RUNNER_HOST`. 0 is any free one'),
+  RUNNER_PORT: port.default(7_200).describe('The port of `RUNNER_HOST`. 0 means any free one'),
   DATABASE_URL: secret(databaseUrl),
   RUNNER_POOL: poolName
     .default(LOCAL_POOL)
@@ -53,7 +53,7 @@ export const schema = z.object({
     .string()
     .optional()
     .describe(
-      'The user that model processes run as: `user` or `user:group`, names or numbers. Only a runner that is root can choose. Not set: uid 65522 if the runner is root, else its own. `root`: as the runner ([what that means](models.md#whom-they-run-as))',
+      'The user that model processes run as: `user` or `user:group`, names or numbers. Only a runner that runs as root can choose. Not set: uid 65522 if the runner runs as root, else that of the runner. `root`: as the runner ([what that means](models.md#whom-they-run-as))',
     ),
   RUNNER_MODEL_HOME: z
     .string()
@@ -62,7 +62,10 @@ export const schema = z.object({
     .describe("`HOME` of model processes. Not set: their user's, or else a folder beside the records"),
   RUNNER_MODEL_ENV: z
     .string()
-    .regex(VARIABLE_NAMES, 'must be names of variables, separated by commas; * stands for any end')
+    .regex(
+      VARIABLE_NAMES,
+      'must be names of variables, separated by commas; * at the end of a name stands for any ending',
+    )
     .optional()
     .describe('Further variables of the runner that model processes get, such as `HF_TOKEN,VLLM_*`'),
   RUNNER_STOP_MODELS_ON_EXIT: flag.describe(
@@ -73,7 +76,7 @@ export const schema = z.object({
   ),
   RUNNER_MINIMUM_STAY_MS: wholeNumber(0, 40_000)
     .default(FLEET_TIMINGS.minimumStayMs)
-    .describe('How long a model that has started is not put to sleep to make room for another one'),
+    .describe('How long after its start a model is never put to sleep to make room for another one'),
   RUNNER_PROBE_TIMEOUT_MS: wholeNumber(100, 120_000)
     .default(FLEET_TIMINGS.drivers.probeTimeoutMs)
     .describe(
@@ -84,13 +87,13 @@ export const schema = z.object({
     .regex(/^(in-cluster|\/.+)$/, 'must be in-cluster, or the absolute path of a kubeconfig')
     .optional()
     .describe(
-      "Models may be [workloads of Kubernetes](models.md#workloads-of-kubernetes). `in-cluster`: as the service account of the runner's pod",
+      "Lets models be [workloads of Kubernetes](models.md#workloads-of-kubernetes). `in-cluster`: with the service account of the runner's pod",
     ),
   RUNNER_KUBERNETES_NAMESPACES: z
     .string()
     .regex(NAMESPACES, 'must be names of namespaces, separated by commas')
     .optional()
-    .describe('The only namespaces whose workloads may be models. Needed with `RUNNER_KUBERNETES`'),
+    .describe('The only namespaces whose workloads may be models. Required with `RUNNER_KUBERNETES`'),
 });
 
 export type Config = z.output<typeof schema> & {

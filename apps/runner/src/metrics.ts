@@ -81,7 +81,7 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
     registry,
     name: 'tidegate_runner_models',
     labelNames: ['condition'] as const,
-    help: 'Published models by condition. Only from the runner that leads.',
+    help: 'Published models by condition. Reported only by the runner that leads.',
   };
   readGauges(models, () => {
     if (!observed().active) return [];
@@ -92,7 +92,7 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
   const gateways = {
     registry,
     name: 'tidegate_runner_gateways',
-    help: 'Gateways that watch the catalog. Only from the runner that leads.',
+    help: 'Gateways that watch the catalog. Reported only by the runner that leads.',
   };
   readGauge(gateways, () => (observed().active ? observed().gateways : null));
   new Gauge({
@@ -120,7 +120,11 @@ function observePool(registry: Registry, observed: () => Observed): void {
       const use = room();
       return use ? [[{ pool }, value(use)] as const] : [];
     });
-  perPool('cost', 'What the models take that run, start or are being ended.', ({ used }) => used);
+  perPool(
+    'cost',
+    'The part of the capacity that models take while they run, start or are being ended.',
+    ({ used }) => used,
+  );
   perPool('cost_max', 'Limit of tidegate_runner_pool_cost: the capacity.', ({ capacity }) => capacity);
   perPool('waiting_models', 'Models that wait until their pool has room for them.', ({ waiting }) => waiting);
 }
@@ -134,7 +138,7 @@ function observeModels(registry: Registry, models: () => readonly ObservedModel[
     {
       registry,
       name: 'tidegate_runner_model_condition',
-      help: 'The condition of each model: 1 for the one that it is in.',
+      help: 'Always 1. The label condition names the condition that the model is in.',
       labelNames: ['org', 'model', 'condition'],
     },
     () => models().map(({ orgId, name, condition }) => [{ org: orgId, model: name, condition }, 1] as const),
@@ -142,7 +146,7 @@ function observeModels(registry: Registry, models: () => readonly ObservedModel[
   perModel('replicas', 'Replicas that can be called.', ({ replicas }) => replicas);
   perModel(
     'replicas_all',
-    'Replicas of a model that runs, with those that cannot be called. 0: it does not run.',
+    'Replicas of a model that runs, including those that cannot be called. 0 if it does not run.',
     ({ allReplicas }) => allReplicas,
   );
   perModel(
@@ -150,5 +154,5 @@ function observeModels(registry: Registry, models: () => readonly ObservedModel[
     'Requests in flight, as gateways last reported.',
     ({ inFlight }) => inFlight,
   );
-  perModel('waiters', 'Callers that wait until the model runs.', ({ waiting }) => waiting);
+  perModel('waiters', 'Callers that wait for the model to run.', ({ waiting }) => waiting);
 }

@@ -4,16 +4,16 @@ import type { Scalable, StackOptions } from './options.ts';
 
 export const USAGE = `Usage: npm start -- [options]
 
-  --fresh                 forget all data of the local stack first
-  --scale SERVICE=N       run N of a service (gateway, limiter, metering, runner); may be repeated
-  --gateway-port N        first port of the gateways (8080; consecutive ones for more)
+  --fresh                 delete all data of the local stack first
+  --scale SERVICE=N       run N of SERVICE (gateway, limiter, metering or runner); may be repeated
+  --gateway-port N        port of the first gateway (8080); others get the ports after it
   --console-port N        port of the console (3000)
   --data-dir PATH         where data, logs and secrets are kept (TIDEGATE_DATA_DIR, else .local)
   --no-demo               start without the demo organization and its models
-  --observe               run a Prometheus on all services, if PATH or apt has one
+  --observe               run a Prometheus that scrapes all services, if PATH or apt has one
   --help                  this text
 
-DATABASE_URL and REDIS_URL name stores of your own; without them the stack brings its own.`;
+DATABASE_URL and REDIS_URL name stores of your own; without them, the stack runs its own.`;
 
 const SCALABLE: readonly Scalable[] = ['gateway', 'limiter', 'metering', 'runner'];
 const MAX_SCALE = 32;

@@ -88,7 +88,7 @@ export function greet(
   if (info.console && info.owner) line('Sign in', `${info.owner.email}  ${info.owner.password}`);
   if (info.apiKey) line('API key', info.apiKey);
   if (info.models.length > 0)
-    line('Models', `${info.models.join(', ')} ${dim('(stand-ins, no real models)')}`);
+    line('Models', `${info.models.join(', ')} ${dim('(stand-ins, not real models)')}`);
   if (info.prometheus) line('Metrics', cyan(info.prometheus));
   line('Logs', `${dataDir}/logs`);
   const model = info.models[0];

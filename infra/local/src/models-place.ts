@@ -102,7 +102,7 @@ function copied(root: string, node: string, place: string): Omit<ModelsPlace, 's
     });
   openToAll(place);
   const standin = join(place, 'dist', 'main.js');
-  const warning = `Models run as uid ${UNPRIVILEGED.uid}, which cannot read ${root}. Give those that you publish files that it can read, or set RUNNER_MODEL_USER.`;
+  const warning = `Models run as uid ${UNPRIVILEGED.uid}, which cannot read ${root}. Keep the files of models that you publish where it can read them, or set RUNNER_MODEL_USER.`;
   if (canExecute(UNPRIVILEGED, [node])) return { node, standin, warning };
   const own = join(place, 'node');
   copyFileSync(node, own);

@@ -9,7 +9,7 @@ export function ownerHint(dataDir: string, concerned: string = dataDir): string 
   const own = process.getuid?.();
   const path = ownerOf(concerned) === undefined ? dataDir : concerned;
   const owner = ownerOf(path);
-  if (owner === undefined || owner === own) return `Start as the user whose folder it is, or ${elsewhere}`;
+  if (owner === undefined || owner === own) return `Start as the user who owns the folder, or ${elsewhere}`;
   return [
     `${path} belongs to user ${owner}; this is user ${own}.`,
     `Start as that user, have root give all of it to this one (chown -R ${own} '${dataDir}'), or ${elsewhere}`,

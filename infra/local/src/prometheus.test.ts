@@ -85,5 +85,5 @@ it("takes the Prometheus of the system's packages where PATH has none, and unpac
 
 it('says which package to install where neither PATH nor apt has one', async () => {
   process.env.PATH = folder;
-  await expect(plan()).rejects.toThrow('install the package prometheus of your system');
+  await expect(plan()).rejects.toThrow('install the system package prometheus');
 });

@@ -90,7 +90,7 @@ describe('a store that someone else runs', () => {
     'needs an address that is one: not DATABASE_URL=%s',
     async (url) => {
       const { message, hint } = await refused(start({ databaseUrl: url }));
-      expect(message).toBe('DATABASE_URL is not the address of a Postgres.');
+      expect(message).toBe('DATABASE_URL is not the address of a Postgres server.');
       expect(hint).toContain('postgresql://user:password@host:5432/database');
     },
   );

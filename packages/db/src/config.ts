@@ -16,7 +16,7 @@ const passwords = z.string().transform((text, context) => {
   if (Object.keys(made).length === entries.length) return made;
   context.addIssue({
     code: 'custom',
-    message: `must be SERVICE:PASSWORD, several separated by commas: each service once, of ${DATABASE_SERVICES.join(', ')}, the password 16 to 128 letters, digits and -._~`,
+    message: `must be SERVICE:PASSWORD, or several separated by commas: each service once, one of ${DATABASE_SERVICES.join(', ')}, each password 16 to 128 letters, digits and -._~`,
   });
   return z.NEVER;
 });
@@ -26,7 +26,7 @@ export const schema = z.object({
     'The database to migrate, directly and not through a pooler, with the login that owns it',
   ),
   SERVICE_DATABASE_PASSWORDS: secret(passwords.default({})).describe(
-    "Makes the services' [logins](accounts.md) with these passwords: `limiter:PASSWORD,metering:PASSWORD` and so on. Without it, none are made or changed",
+    "Creates the services' [logins](accounts.md) with these passwords: `limiter:PASSWORD,metering:PASSWORD` and so on. Without it, none are created or changed",
   ),
 });
 

@@ -157,7 +157,7 @@ describe('why Postgres cannot be used is explained in a sentence that names the 
     const url = `postgresql://someone:${PASSWORD}@nowhere.invalid/some`;
     const [raw, model, transaction] = await failuresAt(url);
     for (const failure of [raw, model, transaction])
-      expect(explainPostgres(failure)).toBe('The host of Postgres, nowhere.invalid, has no address.');
+      expect(explainPostgres(failure)).toBe('The Postgres host nowhere.invalid has no address.');
   });
 
   it('all connections in use', async () => {

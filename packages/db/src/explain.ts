@@ -29,7 +29,7 @@ const STATES: readonly [prefix: string, means: string, todo?: string][] = [
   ['57P', 'Postgres ended the connection'],
   ['57014', 'Postgres took too long'],
   ['40', 'Another change was made at the same time', 'Try again.'],
-  ['42501', 'The user in DATABASE_URL lacks the permission'],
+  ['42501', 'The user in DATABASE_URL lacks a permission'],
   ['42P01', 'The database schema is from another release', 'Apply the migrations.'],
   ['42703', 'The database schema is from another release', 'Apply the migrations.'],
   ['08', 'Postgres, or a pooler in front of it, refuses the connection'],
@@ -121,7 +121,7 @@ function sentenceOf({
   if (kind === 'DatabaseNotReachable') {
     if (host === undefined) return `Postgres cannot be reached (${reason}).`;
     // A path names a socket. Otherwise only a name unknown to DNS comes without a port.
-    if (port === undefined && !host.startsWith('/')) return `The host of Postgres, ${host}, has no address.`;
+    if (port === undefined && !host.startsWith('/')) return `The Postgres host ${host} has no address.`;
     return `Postgres does not answer at ${port === undefined ? host : `${host}:${port}`}.`;
   }
   if (kind === 'ConnectionClosed' || kind === 'SocketTimeout') return 'The connection to Postgres broke off.';

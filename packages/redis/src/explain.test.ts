@@ -54,7 +54,7 @@ describe('why Redis cannot be used is explained in a sentence that names the cau
   it('a user without the permission', async () => {
     await everywhere('acl', 'setuser', 'someone', 'on', `>${PASSWORD}`, '+@connection', '+cluster', '+info');
     expect(await sentencesAt(as(`someone:${PASSWORD}`))).toContain(
-      'The user in REDIS_URL lacks the permission.',
+      'The user in REDIS_URL lacks a permission.',
     );
   });
 
@@ -78,7 +78,7 @@ describe('why Redis cannot be used is explained in a sentence that names the cau
 
   it('a name without an address', async () => {
     expect(await sentencesAt('redis://nowhere.invalid')).toContain(
-      'The host of Redis, nowhere.invalid, has no address.',
+      'The Redis host nowhere.invalid has no address.',
     );
   });
 });

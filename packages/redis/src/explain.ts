@@ -9,11 +9,11 @@ const REASONS: readonly [sign: RegExp, sentence: string][] = [
   [/\bWRONGPASS\b/, 'Redis refuses the user or the password in REDIS_URL.'],
   [/\bNOAUTH\b/, 'Redis asks for a password, and REDIS_URL has none.'],
   [/no password is set|without any password configured/, 'Redis has no password, and REDIS_URL has one.'],
-  [/\bNOPERM\b/, 'The user in REDIS_URL lacks the permission.'],
+  [/\bNOPERM\b/, 'The user in REDIS_URL lacks a permission.'],
   [/\bDENIED\b/, 'Redis runs in protected mode and takes no connections from other machines.'],
   [/max number of clients/, 'Redis takes no more connections: raise its maxclients.'],
   [/\bOOM\b/, 'Redis has no memory left.'],
-  [/\bMISCONF\b/, 'Redis cannot write its data to its disk, and refuses changes.'],
+  [/\bMISCONF\b/, 'Redis cannot write its data to disk, so it refuses changes.'],
   [/\bLOADING\b/, 'Redis is not ready: it is loading its data.'],
   [/\bCLUSTERDOWN\b/, 'The Redis Cluster is not complete: some slots have no server.'],
   [/Socket timeout/, 'Redis did not answer in time.'],
@@ -57,7 +57,7 @@ function sentenceOf(error: Error): string | null {
     port?: number;
   };
   const host = address ?? hostname;
-  if (code === 'ENOTFOUND' && host !== undefined) return `The host of Redis, ${host}, has no address.`;
+  if (code === 'ENOTFOUND' && host !== undefined) return `The Redis host ${host} has no address.`;
   if (SILENT.has(String(code)))
     return `Redis does not answer${host === undefined ? '' : ` at ${host}${port === undefined ? '' : `:${port}`}`}.`;
   const text = `${code} ${error.message}`;

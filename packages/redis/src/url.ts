@@ -45,14 +45,14 @@ export function parseRedisUrl(text: string): RedisTarget {
   const parts = SHAPE.exec(text)?.groups;
   if (!parts)
     throw new RedisUrlError(
-      'must start with redis://, redis+sentinel:// or redis+cluster://, or with rediss',
+      'must start with redis://, redis+sentinel:// or redis+cluster://, with rediss in place of redis for TLS',
     );
   const { kind, login, hosts = '', path = '', query = '' } = parts;
   const tls = parts.tls === 's';
   if (kind === 'sentinel') return sentinelOf(hosts, path, query, login, tls);
   if (kind === 'cluster') {
     if (path !== '' || query !== '')
-      throw new RedisUrlError('must not name a database or parameters of a cluster');
+      throw new RedisUrlError('must not name a database or have parameters if it is a cluster');
     return { kind, addresses: addressesOf(hosts, REDIS_PORT), tls, ...loginOf(login) };
   }
   if (hosts.includes(','))
@@ -72,7 +72,7 @@ export const redisUrl = z
     }
   })
   .describe(
-    'One Redis, what Sentinels name, or a cluster ([its forms](#redis_url)), with the login of this service',
+    'One Redis server, the master that Sentinels name, or a cluster ([the forms](#redis_url)), with the login of this service',
   );
 
 function sentinelOf(

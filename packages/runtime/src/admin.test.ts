@@ -79,7 +79,7 @@ describe('the admin server', () => {
       'not ready: Redis is unavailable',
       'not ready: no catalog yet',
       'ready again',
-      'not ready: its check failed',
+      'not ready: the readiness check failed',
       'not ready: Postgres refuses the user.',
     ]);
   });

@@ -79,10 +79,10 @@ function readinessOf({ ready, stopping, explain, logger }: AdminOptions): () => 
       asked().catch((error) => {
         const reason = explain?.(error) ?? null;
         if (reason === null) err = error;
-        return reason ?? 'its check failed';
+        return reason ?? 'the readiness check failed';
       }),
       ANSWER_TIMEOUT_MS,
-      `its check took more than ${ANSWER_TIMEOUT_MS / 1_000} s`,
+      `the readiness check took more than ${ANSWER_TIMEOUT_MS / 1_000} s`,
     );
     if (said === last || stopping?.aborted) return said;
     last = said;

@@ -60,7 +60,7 @@ describe('a field', () => {
     ['address', address, 'http://limiter:7100', 'must be host:port'],
     ['address', address, '::1:7100', 'must be host:port'],
     ['address', address, 'limiter:65536', 'must be host:port'],
-    ['list of addresses', addresses, 'a:1,', 'must be host:port, several separated by commas'],
+    ['list of addresses', addresses, 'a:1,', 'must be host:port, or several separated by commas'],
     [
       'list of pools',
       poolAddresses,

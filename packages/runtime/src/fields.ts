@@ -31,7 +31,7 @@ export const durationMs = wholeNumber(1, MAX_MS);
 export const trustedProxies = wholeNumber(0)
   .default(0)
   .describe(
-    'Number of proxies in front whose `X-Forwarded-For` is believed. If that header arrives while this is 0, the log says so once',
+    'Number of proxies in front of the service whose `X-Forwarded-For` is trusted. If that header arrives while this is 0, the log says so once',
   );
 
 export const flag = z
@@ -56,9 +56,11 @@ export const addresses = z
   .transform((text) => text.split(',').map((entry) => entry.trim()))
   .refine(
     (list) => list.every((entry) => address.safeParse(entry).success),
-    'must be host:port, several separated by commas',
+    'must be host:port, or several separated by commas',
   )
-  .describe('Where the limiters are. All addresses of each host are used, and looked up again');
+  .describe(
+    'Where the limiters are. All addresses of each host are used, and its name is looked up again from time to time',
+  );
 
 /** The name of a pool of runners. */
 export const poolName = z
@@ -104,7 +106,7 @@ export const redisPrefix = z
   .string()
   .regex(/^[A-Za-z0-9:_-]{1,32}$/, 'must be 1 to 32 letters, digits, ":", "_" and "-"')
   .default('tg:')
-  .describe('What every key in Redis begins with. The same in limiter, metering and ctl');
+  .describe('What every key in Redis begins with. Must be the same in limiter, metering and ctl');
 
 /** The deployment's secret key, which seals and opens upstream keys. */
 export const secretKey = z
@@ -115,20 +117,20 @@ export const secretKey = z
     context.addIssue({ code: 'custom', message: 'must be 32 bytes in base64' });
     return z.NEVER;
   })
-  .describe('Seals and opens upstream keys. The same in runner, console and ctl');
+  .describe('Seals and unseals upstream keys. Must be the same in runner, console and ctl');
 
 /** What every service reads. */
 export const serviceFields = (adminPort: number) => ({
   ADMIN_HOST: host.describe('Where `/healthz`, `/readyz` and `/metrics` are answered'),
-  ADMIN_PORT: port.default(adminPort).describe('The port of `ADMIN_HOST`. 0 is any free one'),
+  ADMIN_PORT: port.default(adminPort).describe('The port of `ADMIN_HOST`. 0 means any free one'),
   LOG_LEVEL: z
     .enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`)
     .default('info')
-    .describe('The least serious log lines that are written'),
+    .describe('The least serious level of log lines that are written'),
   /** For `Service.configure`. */
   SHUTDOWN_DELAY_MS: wholeNumber(0, MAX_SHUTDOWN_DELAY_MS)
     .default(0)
     .describe(
-      'How long the service keeps serving after SIGTERM while it reports that it is not ready, so that callers notice first. In images 5000',
+      'How long the service keeps serving after SIGTERM while it reports that it is not ready, so that callers notice first. In images: 5000',
     ),
 });

@@ -20,6 +20,6 @@ it('logs that something fails and that it works again once each, however often i
     pool: 'local',
     err: { message: 'away' },
   };
-  const over = { level: 'info', msg: 'over: the lease could not be renewed', seconds: 0 };
+  const over = { level: 'info', msg: 'resolved: the lease could not be renewed', seconds: 0 };
   expect(lines).toMatchObject([away, over, away, over]);
 });

@@ -23,7 +23,7 @@ export function createOutage(log: Pick<Logger, 'info' | 'warn'>, message: string
       if (sinceMs === null) return;
       const seconds = Math.round((performance.now() - sinceMs) / 1_000);
       sinceMs = null;
-      log.info({ seconds }, `over: ${message}`);
+      log.info({ seconds }, `resolved: ${message}`);
     },
   };
 }

@@ -173,7 +173,7 @@ describe('a service', () => {
     const { code, stdout } = await ended();
     clearInterval(again);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/second signal: the delay is over/);
+    expect(stdout).toMatch(/second signal: ending the delay/);
   });
 
   it('has no delay when its start fails', async () => {

@@ -125,7 +125,7 @@ class RunningService implements Service {
       this.#log().info({ signal, delayMs: this.#shutdownDelayMs }, 'shutting down');
       void this.#shutdown(0, this.#shutdownDelayMs);
     } else if (this.#endDelay) {
-      this.#log().info({ signal }, 'second signal: the delay is over');
+      this.#log().info({ signal }, 'second signal: ending the delay');
       this.#endDelay();
     } else {
       this.#log().error({ signal, step: this.#current }, 'second signal: exiting at once');

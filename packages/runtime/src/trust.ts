@@ -59,7 +59,7 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
   };
   if (tokens.length === 0 || tokens.length < entries.length)
     return wrong(
-      `must be SERVICE:TOKEN, several separated by commas: the service one of ${CALLER_NAMES.join(', ')}, the token 32 characters or more`,
+      `must be SERVICE:TOKEN, or several separated by commas: each service one of ${CALLER_NAMES.join(', ')}, each token 32 characters or more`,
     );
   if (new Set(tokens.map(({ token }) => token)).size < tokens.length)
     return wrong('must not have the same token twice');

@@ -52,7 +52,8 @@ const pairs = z.string().transform((text, context): Record<string, string> => {
     });
     return Object.fromEntries(entries);
   } catch {
-    const message = 'must be name=value, several separated by commas, with other characters percent-encoded';
+    const message =
+      'must be name=value, or several separated by commas, with other characters percent-encoded';
     context.addIssue({ code: 'custom', message });
     return z.NEVER;
   }
@@ -75,7 +76,7 @@ export const tracingFields = {
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint
     .optional()
-    .describe('The same as a whole URL, to which nothing is added'),
+    .describe('The same, but as a complete URL: nothing is added to it'),
   OTEL_SDK_DISABLED: flag.describe('Turns tracing off, whatever the other variables say'),
   OTEL_TRACES_EXPORTER: z
     .enum(['otlp', 'none'], 'must be otlp or none')
@@ -100,7 +101,9 @@ export const tracingFields = {
   OTEL_SERVICE_NAME: z
     .string()
     .optional()
-    .describe('`service.name` of the spans. Default: `tidegate-` and the service. Set it for each service'),
+    .describe(
+      '`service.name` of the spans. Default: `tidegate-` and the service. Set it separately for each service',
+    ),
   OTEL_RESOURCE_ATTRIBUTES: pairs
     .optional()
     .describe('Further attributes of all spans, for example `deployment.environment.name=production`'),
@@ -110,7 +113,7 @@ export const tracingFields = {
     .describe('[Which requests](tracing.md#which-requests) are traced'),
   OTEL_TRACES_SAMPLER_ARG: ratio
     .optional()
-    .describe('The share of requests that the samplers by ratio take. Default: 1'),
+    .describe('The share of requests that the ratio samplers take. Default: 1'),
   OTEL_BSP_MAX_QUEUE_SIZE: wholeNumber(1, MAX_QUEUED)
     .default(2_048)
     .describe('Spans that may wait for the collector. Further ones are dropped and counted'),
@@ -119,7 +122,7 @@ export const tracingFields = {
     .describe('Spans in one message to the collector'),
   OTEL_BSP_SCHEDULE_DELAY: durationMs
     .default(5_000)
-    .describe('Milliseconds that spans wait for a batch at most'),
+    .describe('The most milliseconds that spans wait for a batch'),
 };
 
 const TIMEOUT_MS = 10_000;

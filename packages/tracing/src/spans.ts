@@ -7,7 +7,7 @@ export type SpanCounter = Counter<'result'>;
 export function countSpans(registry: Registry): SpanCounter {
   const spans = new Counter({
     name: 'tidegate_trace_spans_total',
-    help: 'Spans of sampled traces: sent to the collector, dropped because too many waited, or failed to be sent.',
+    help: 'Spans of sampled traces: sent to the collector, dropped because too many waited, or not sent because sending failed.',
     labelNames: ['result'],
     registers: [registry],
   });

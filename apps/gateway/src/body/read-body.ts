@@ -210,13 +210,13 @@ const ENCODED = newRefusal({
 
 const TRANSFER_ENCODED = newRefusal({
   code: 'invalid_request',
-  message: 'Transfer-Encoding must be absent or chunked: the body is taken uncompressed.',
+  message: 'Transfer-Encoding must be absent or chunked: compressed bodies are not accepted.',
 });
 
 const tooLarge = (maxBytes: number): Refusal =>
   newRefusal({
     code: 'request_too_large',
-    message: `The body must have at most ${maxBytes} bytes (${maxBytes / 2 ** 20} MiB).`,
+    message: `The body must be at most ${maxBytes} bytes (${maxBytes / 2 ** 20} MiB).`,
   });
 
 const tooLate = (timeoutMs: number): Refusal =>

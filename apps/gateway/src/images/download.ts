@@ -141,7 +141,7 @@ async function get(client: Client, url: URL, options: DownloadOptions, signal: A
     return await readImage(body, options);
   } catch {
     signal.throwIfAborted();
-    return problem('could not be downloaded: its server broke off');
+    return problem('could not be downloaded: its server broke off the transfer');
   }
 }
 

@@ -81,7 +81,10 @@ export class RemoteLimiter {
         options.onLeaseLost(instanceId);
       },
       onCutOff: (instanceId) => {
-        options.log.warn({ instanceId }, 'no limiter has answered for almost a lease: the instance ends');
+        options.log.warn(
+          { instanceId },
+          'no limiter has answered for almost as long as a lease lasts: the instance ends',
+        );
         this.#grants.forgetOpen(instanceId);
         options.onLeaseLost(instanceId);
       },
@@ -134,7 +137,7 @@ export class RemoteLimiter {
 
   /** Why no request can be decided. Null: they can be. */
   get problem(): string | null {
-    if (!this.#session.up) return 'no session with a limiter of LIMITER_ADDRESSES';
+    if (!this.#session.up) return 'no session with a limiter in LIMITER_ADDRESSES';
     return this.#unacknowledged.size <= this.#options.maxUnacknowledged
       ? null
       : 'too many settlements wait for a limiter to acknowledge them';

@@ -25,11 +25,11 @@ export function observeParts(registry: Registry, parts: ObservedParts): void {
   };
   limited(
     'requests_in_flight',
-    'Completions past validation and not ended',
+    'Completions that passed validation and have not ended',
     () => activity.total,
     config.MAX_REQUESTS_IN_FLIGHT,
   );
-  limited('connections', "Clients' connections", connections, config.MAX_CONNECTIONS);
+  limited('connections', 'Open connections of clients', connections, config.MAX_CONNECTIONS);
   limited(
     'body_bytes',
     'Memory held by request bodies and linked images',
@@ -106,8 +106,10 @@ function observeModels(registry: Registry, { catalog, activity, waker, replicas 
         for (const model of shown()) set(this, { org: model.orgId, model: model.name }, model);
       },
     });
-  perModel('requests_in_flight', 'Completions past validation and not ended, by model', (gauge, labels, of) =>
-    gauge.set(labels as never, activity.inFlight(of.modelId)),
+  perModel(
+    'requests_in_flight',
+    'Completions that passed validation and have not ended, by model',
+    (gauge, labels, of) => gauge.set(labels as never, activity.inFlight(of.modelId)),
   );
   perModel('waiters', 'Requests that wait for the model to wake', (gauge, labels, of) =>
     gauge.set(labels as never, waker.waiting(of.modelId)),

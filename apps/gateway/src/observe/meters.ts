@@ -42,7 +42,7 @@ function countRequests(registry: Registry) {
   const requests = new CounterCells({
     registry,
     name: 'tidegate_gateway_requests_total',
-    help: 'Requests by answer. Status 0: no complete answer. Code: of the refusal, or why the answer is incomplete',
+    help: 'Requests by answer. Status 0: the answer was not complete. Code: that of the refusal, or why the answer is incomplete',
     labelNames: ['route', 'status', 'code'],
   });
   // Created in advance, so that alerts see the first of them as a rise.
@@ -60,7 +60,7 @@ function countRequests(registry: Registry) {
   const unrecorded = new CounterCells({
     registry,
     name: 'tidegate_gateway_refusals_unrecorded_total',
-    help: 'Refusals that their organizations cannot see: there were too many kinds at once, or no limiter wrote them in an hour',
+    help: 'Refusals that their organizations cannot see: there were too many kinds at once, or no limiter wrote them within an hour',
   }).cell();
   return { requests, answered, refusals, unrecorded };
 }
@@ -111,7 +111,7 @@ function meterUpstream(registry: Registry) {
   const upstreamResponses = new CounterCells({
     registry,
     name: 'tidegate_gateway_upstream_responses_total',
-    help: 'Answers of models by HTTP status. Unusual statuses by their class',
+    help: 'Answers from models by HTTP status. Unusual statuses are counted by class',
     labelNames: ['status'],
   });
   return { upstreamFailures, upstreamResponses, upstreamOk: upstreamResponses.cell('200') };

@@ -25,7 +25,7 @@ export const upstreamError = (message: string): Refusal => newRefusal({ code: 'u
 
 export const MODEL_FAILED = upstreamError('The model failed to answer.');
 export const UNREADABLE = upstreamError('The model sent an answer that cannot be read.');
-export const TOO_LARGE = upstreamError('The answer of the model is too large.');
+export const TOO_LARGE = upstreamError("The model's answer is too large.");
 
 /**
  * The refusal for a status other than 200 from a model. It quotes the model's own words if the

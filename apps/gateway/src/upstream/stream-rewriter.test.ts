@@ -294,7 +294,7 @@ describe('the usage of a stream', () => {
 });
 
 describe('the limits of a stream', () => {
-  const TOO_LARGE = 'The answer of the model is too large.';
+  const TOO_LARGE = "The model's answer is too large.";
   const small = 'data:{"choices":[{"delta":{"content":"é"}}]}\n\n'.repeat(20) + delta('é', 'length');
   const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
   const text = small + event({ choices: [], usage }) + event('[DONE]');

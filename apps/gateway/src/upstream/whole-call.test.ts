@@ -147,7 +147,7 @@ describe("a model's whole answer", () => {
 });
 
 describe('the limit of a whole answer', () => {
-  const tooLarge = { kind: 'refused', message: 'The answer of the model is too large.' };
+  const tooLarge = { kind: 'refused', message: "The model's answer is too large." };
 
   it('applies to what is relayed, to the byte [limit.whole-answer]', async () => {
     const body = bodyOf({ content: 'é"'.repeat(100) });

@@ -73,7 +73,7 @@ export class OlderCopies {
       if (orgs.length > 0)
         logger.warn(
           { organizations: orgs.length, orgIds: orgs.slice(0, MAX_LOGGED) },
-          'Redis had newer limits than Postgres, as after restoring an old backup of Postgres. The limits from Postgres are in force',
+          'Redis had newer limits than Postgres, as happens when an old backup of Postgres is restored. The limits from Postgres are in force',
         );
       if (refused.length > 0)
         logger.warn(
@@ -83,7 +83,7 @@ export class OlderCopies {
       if (revokedHere.length > 0)
         logger.warn(
           { keys: revokedHere.length, keyIds: revokedHere.slice(0, MAX_LOGGED) },
-          'some keys are revoked in Redis but active in Postgres, as after restoring an old backup of Postgres. Revoke them again',
+          'some keys are revoked in Redis but active in Postgres, as happens when an old backup of Postgres is restored. Revoke them again',
         );
     } catch (error) {
       this.#due = true;

@@ -43,14 +43,14 @@ export function warnOfDurability(link: RedisLink, logger: Logger): void {
       (servers) => {
         if (servers.some(({ appendOnly }) => appendOnly === false))
           logger.warn(
-            'Redis keeps no append-only file. A restart may lose data: organizations then refuse requests for a minute, and settlements may be lost. Set appendonly yes',
+            'Redis keeps no append-only file. A restart may lose data: requests of the affected organizations are then refused for a minute, and settlements may be lost. Set appendonly yes',
           );
         if (servers.some(({ evicts }) => evicts))
           logger.warn(
             'Redis may evict keys, and with them limits and settlements. Set maxmemory-policy noeviction',
           );
       },
-      (err) => logger.info({ err }, 'how Redis keeps its data cannot be read'),
+      (err) => logger.info({ err }, 'could not read how Redis persists its data'),
     );
   });
 }

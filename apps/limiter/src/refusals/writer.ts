@@ -41,7 +41,7 @@ export class RefusalWriter {
 
 function check({ gatewayId, sequence, counts }: ReportRefusals__Output): void {
   checkIds(gatewayId);
-  if (sequence < 1) throw new LimiterError('bad_call', 'a report has no number');
+  if (sequence < 1) throw new LimiterError('bad_call', 'a report has no sequence number');
   if (counts.length > REFUSAL_REPORT_MAX) throw new LimiterError('bad_call', 'too many counts in a report');
   for (const { orgId, keyId, modelId, code, cause, hourMs, refusals } of counts) {
     checkIds(orgId, keyId);

@@ -107,7 +107,7 @@ export class Seeder {
         const chargedTokens = unwritten.reduce((sum, [, charged]) => sum + charged, totals.chargedTokens);
         if (await seedMonth(this.#scriptDeps, orgId, month, { requests, chargedTokens }, unseeded)) return;
       }
-      throw new LimiterError('state', 'a month changes faster than it is read');
+      throw new LimiterError('state', 'a month changed faster than it could be read');
     });
   }
 

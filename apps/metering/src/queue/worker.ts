@@ -72,7 +72,7 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
       return;
     }
     if (resting || worker.closing) return;
-    logger.warn({ err }, 'Redis refuses commands of the queue');
+    logger.warn({ err }, 'Redis refuses commands from the queue');
     void worker.pause(true);
     resting = setTimeout(() => {
       resting = undefined;

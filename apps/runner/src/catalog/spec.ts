@@ -39,7 +39,8 @@ export interface PersistedCondition {
 }
 
 /** Why a model cannot be called, for users. */
-export const KEY_DOES_NOT_OPEN = 'Its upstream key does not open: it was sealed under another secret key.';
+export const KEY_DOES_NOT_OPEN =
+  'Its upstream key cannot be unsealed: it was sealed under another secret key.';
 
 export function specOf(row: ModelRow, secretKeys: readonly Uint8Array[]): ModelSpec {
   const upstreamKey = row.upstreamKey ? unseal(secretKeys, row.upstreamKey) : '';

@@ -85,9 +85,9 @@ function makeStateDir(stateDir: string): void {
 }
 
 const sharedUser = (open: boolean): string =>
-  "model processes run as the runner's own user. They can read its files and end it" +
-  (open ? ', and can read its environment and its memory, secrets included' : '') +
-  ': a runner that runs as root gives them another user';
+  "model processes run as the runner's own user. They can read the files of the runner and end it" +
+  (open ? ', and can read its environment and memory, secrets included' : '') +
+  '. A runner that runs as root gives them a user of their own';
 
 /** Prepares for the first model that runs as a process. */
 function prepare(modelUser: ModelUser, logger: Logger): void {
@@ -95,6 +95,6 @@ function prepare(modelUser: ModelUser, logger: Logger): void {
   try {
     makeHome(modelUser);
   } catch (err) {
-    logger.warn({ err }, 'the home of model processes cannot be created');
+    logger.warn({ err }, 'the home directory of model processes could not be created');
   }
 }

@@ -22,8 +22,8 @@ export interface DownReplica {
 export const WAITS_FOR_LAST_RUN = {
   external: '',
   unusable: '',
-  process: 'Waits until its old process has ended.',
-  kubernetes: 'Waits until its old pods have ended.',
+  process: 'Waiting for its old process to end.',
+  kubernetes: 'Waiting for its old pods to end.',
 } as const;
 
 export type DriverReport =

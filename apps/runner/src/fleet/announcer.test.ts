@@ -14,12 +14,12 @@ it('a start that waits for room is one start, however often its reason changes',
   announcer.begin({ condition: 'asleep', reason: '', atMs: 1 });
   const entry = { modelId: 'mdl_1' } as CatalogEntry;
   announcer.announce(entry, { condition: 'starting', reason: '' });
-  announcer.announce(entry, { condition: 'starting', reason: 'Waits for room.' });
+  announcer.announce(entry, { condition: 'starting', reason: 'Waiting for room.' });
   announcer.announce(entry, { condition: 'starting', reason: '' });
   announcer.announce(entry, { condition: 'running', reason: '' });
   expect(written).toEqual([
     { condition: 'starting', reason: '', atMs: 10 },
-    { condition: 'starting', reason: 'Waits for room.', atMs: 10 },
+    { condition: 'starting', reason: 'Waiting for room.', atMs: 10 },
     { condition: 'starting', reason: '', atMs: 10 },
     { condition: 'running', reason: '', atMs: 11 },
   ]);

@@ -81,7 +81,7 @@ describe('a model whose settings change', () => {
     await change(modelId, sealedUnder(Buffer.alloc(32, 9)));
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
-    await eventually(() => watcher.models.get(modelId)?.reason?.includes('upstream key does not open'));
+    await eventually(() => watcher.models.get(modelId)?.reason?.includes('upstream key cannot be unsealed'));
     await change(modelId, sealedUnder(harness.secretKey));
     await runner.refresh(modelId);
     await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');

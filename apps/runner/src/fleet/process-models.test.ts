@@ -229,7 +229,7 @@ describe('a stop', () => {
     await runner.wake(model.modelId);
     await runner.stopModel(model.modelId);
     expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
-    const reason = 'Waits until its old process has ended.';
+    const reason = 'Waiting for its old process to end.';
     await eventually(async () => (await persisted(model.modelId)).reason === reason);
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING', reason: '' });
     const [first, second] = model.starts();
@@ -276,7 +276,7 @@ describe('a model', () => {
     expect(reasons.map(({ reason }) => reason)).toEqual([
       'The settings of its process driver are not valid: command.',
       'This runner has no such driver.',
-      'Its upstream key does not open: it was sealed under another secret key.',
+      'Its upstream key cannot be unsealed: it was sealed under another secret key.',
     ]);
   });
 });

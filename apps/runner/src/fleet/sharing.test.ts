@@ -64,7 +64,7 @@ describe('models that share a pool', () => {
     gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
     gateway.report();
     const woken = runner.wake(next.modelId);
-    const reason = 'Waits for room in its pool: it needs 3 of 10.';
+    const reason = 'Waiting for room in its pool: it needs 3 of 10.';
     const row = () => harness.db.model.findUniqueOrThrow({ where: { id: next.modelId } });
     await eventually(async () => (await row()).conditionReason === reason);
     await eventually(() => gateway.models.get(next.modelId)?.reason === reason);

@@ -160,7 +160,7 @@ export class Supervisor {
     const before = this.#spec;
     if (spec.version <= before.version) return;
     this.#spec = spec;
-    this.#logger.info({ version: spec.version }, 'a model is changed');
+    this.#logger.info({ version: spec.version }, 'a model was changed');
     this.#driver.change(spec);
     this.#announce();
     if (this.condition !== 'failed') return;

@@ -117,8 +117,8 @@ export class Tenancy implements Tenant {
     const { cost } = this;
     if (this.#waitsFor === '') logger.info({ capacity, used, cost }, 'a model waits for room in its pool');
     // Only the log says how full the pool is: that is about other organizations' models, too.
-    const leaving = room.hasLeaving(this.orgId) ? ' A model that is ending still has room there.' : '';
-    return `Waits for room in its pool: it needs ${cost} of ${capacity}.${leaving}`;
+    const leaving = room.hasLeaving(this.orgId) ? ' A model that is ending still holds room there.' : '';
+    return `Waiting for room in its pool: it needs ${cost} of ${capacity}.${leaving}`;
   }
 
   /** Asks for room, and launches the driver when there is some. */

@@ -22,7 +22,7 @@ describe('a runner whose models run as its own user', () => {
     for (let i = 0; i < 2; i++) await runner.refresh((await harness.publishProcess()).modelId);
     await eventually(() => said() > 0);
     expect(said()).toBe(1);
-    expect(lines.join()).toContain('can read its environment and its memory, secrets included');
+    expect(lines.join()).toContain('can read its environment and memory, secrets included');
   });
 });
 

@@ -33,7 +33,8 @@ export function chooseModelUser(
   uid: number | undefined,
 ): ModelUser {
   const user = wanted === undefined ? (uid === 0 ? UNPRIVILEGED : null) : findUser(wanted);
-  if (wanted !== undefined && user === null) throw wrong('names no user or group of this machine');
+  if (wanted !== undefined && user === null)
+    throw wrong('names a user or group that this machine does not have');
   if (user === null || user.uid === uid) {
     const known = ['HOME', 'USER', 'LOGNAME'].flatMap((name) => (env[name] ? [[name, env[name]]] : []));
     return { user: null, env: { ...Object.fromEntries(known), ...(home ? { HOME: home } : {}) } };

@@ -65,7 +65,7 @@ describe('a check of servers for a published model', () => {
   it('asks nobody if the key does not open, or the model is not published', async () => {
     const { baseUrl, keys } = await keptBy();
     const lost = await publish(seal(Buffer.alloc(32, 9), 'sk-lost'));
-    expect((await inspect({ baseUrl, upstreamKeyOf: lost })).problem).toMatch(/key does not open/);
+    expect((await inspect({ baseUrl, upstreamKeyOf: lost })).problem).toMatch(/key cannot be unsealed/);
     const { client } = await harness.start({ pool: 'other' });
     const unknown = { baseUrl, upstreamKeyOf: newModelId() };
     await expect(callUnary(client, 'inspect', unknown, { deadlineMs: 10_000 })).rejects.toMatchObject({

@@ -120,7 +120,7 @@ export async function demoModelsSettled(db: Db, org: string, models: readonly st
   const settled = await until(async () => (await starting()).length === 0, { timeoutMs: SETTLE_TIMEOUT_MS });
   if (settled) return;
   const names = (await starting()).map(({ name }) => name).join(', ');
-  throw new StackError(`These models do not start: ${names}`, {
+  throw new StackError(`These models did not start: ${names}`, {
     hint: 'The logs of the models and of the runner say why.',
   });
 }
@@ -138,7 +138,7 @@ async function createDemo(control: Control, secrets: Secrets): Promise<Demo> {
 
 function must<T>(result: Result<T>): T {
   if (result.ok) return result.value;
-  throw new StackError(`The demo organization could not be made: ${result.refusal.message}`, {
+  throw new StackError(`The demo organization could not be created: ${result.refusal.message}`, {
     hint: 'npm start -- --fresh begins with an empty database.',
   });
 }

@@ -37,9 +37,9 @@ export function processOf(spec: ProcessSpec): Startable {
     failure: (stuck) =>
       new StackError(
         stuck
-          ? `${spec.name} is not ready after ${READY_TIMEOUT_MS / 1000} s.`
+          ? `${spec.name} was not ready after ${READY_TIMEOUT_MS / 1000} s.`
           : `${spec.name} ended while starting.`,
-        { output: plainLog(tailOf(spec.logFile, LOG_LINES)), hint: `All of its log: ${spec.logFile}` },
+        { output: plainLog(tailOf(spec.logFile, LOG_LINES)), hint: `The whole log: ${spec.logFile}` },
       ),
   };
 }

@@ -34,7 +34,7 @@ export async function checkDatabaseUrl(url: string, timeoutMs = CHECK_TIMEOUT_MS
   const hint = hintFor('DATABASE_URL', 'Postgres', 'postgresql://user:password@host:5432/database');
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol))
-    throw new StackError('DATABASE_URL is not the address of a Postgres.', { hint });
+    throw new StackError('DATABASE_URL is not the address of a Postgres server.', { hint });
   await checkPostgres(url, timeoutMs).catch((cause: Error) => {
     const why = cause.message === 'timeout expired' ? silence(timeoutMs) : cause.message;
     throw unreachable('DATABASE_URL', 'Postgres', parsed.host || 'its socket', why, hint);
@@ -54,7 +54,7 @@ export async function checkRedisUrl(
   });
   if (appendOnly !== false) return {};
   return {
-    warning: `The Redis of REDIS_URL keeps no append-only file: when it ends, it loses live limits and unwritten usage. Set "appendonly yes".`,
+    warning: `The Redis in REDIS_URL keeps no append-only file: when it stops, live limits and unwritten usage are lost. Set "appendonly yes".`,
   };
 }
 

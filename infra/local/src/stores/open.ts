@@ -35,13 +35,13 @@ export async function openStores(context: StackContext): Promise<Stores> {
 
 const checkGivenDatabase = ({ phase }: StackContext, url: string): Promise<void> =>
   phase('Postgres', async (note) => {
-    note('of DATABASE_URL');
+    note('from DATABASE_URL');
     await checkDatabaseUrl(url);
   });
 
 async function checkGivenRedis({ phase, options }: StackContext, url: string): Promise<void> {
   const { warning } = await phase('Redis', (note) => {
-    note('of REDIS_URL');
+    note('from REDIS_URL');
     return checkRedisUrl(url);
   });
   if (warning) options.report?.warned?.(warning);

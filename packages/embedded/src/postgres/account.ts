@@ -38,7 +38,7 @@ export async function findAccount(dataDir: string): Promise<Account | undefined>
   const missing = await missingCapabilities(...NEEDED);
   if (missing.length > 0)
     throw new EmbeddedError(
-      `Postgres does not run as root, and this root cannot run it as another user without ${missing.join(', ')}: become another user, or set DATABASE_URL`,
+      `Postgres does not run as root, and this root user cannot run it as another user without ${missing.join(', ')}: start as another user, or set DATABASE_URL`,
     );
   const users = await readUsers();
   const accounts = CANDIDATES.flatMap(
@@ -48,7 +48,7 @@ export async function findAccount(dataDir: string): Promise<Account | undefined>
   const account = accounts.find(({ uid }) => uid === owner) ?? accounts[0];
   if (account !== undefined) return { uid: account.uid, gid: account.gid };
   throw new EmbeddedError(
-    'Postgres does not run as root, and this system has neither a user postgres nor nobody: add one',
+    'Postgres does not run as root, and this system has no user named postgres or nobody: add one',
   );
 }
 
@@ -70,14 +70,14 @@ export async function checkOwner(account: Account | undefined, dataDir: string):
   const chown = `chown -R ${own} '${dataDir}'`;
   const isPerson = owner !== 0 && !CANDIDATES.includes(nameOf(owner));
   throw new EmbeddedError(
-    `Postgres could not be set up: its data in ${dataDir} belongs to ${nameOf(owner)}, and it would run as ${nameOf(own)}. ` +
+    `Postgres could not be set up: its data in ${dataDir} belongs to ${nameOf(owner)}, but it would run as ${nameOf(own)}. ` +
       adviceFor(account, isPerson ? nameOf(owner) : undefined, chown),
   );
 }
 
 function adviceFor(account: Account | undefined, person: string | undefined, chown: string): string {
-  if (account === undefined) return `Start it as whoever did before, or have root run: ${chown}`;
-  if (person === undefined) return `To put that right: ${chown}`;
+  if (account === undefined) return `Start it as the user who started it before, or have root run: ${chown}`;
+  if (person === undefined) return `To fix this: ${chown}`;
   return `Start it as ${person}. To start it as root from now on: ${chown}`;
 }
 

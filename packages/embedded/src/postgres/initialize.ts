@@ -38,10 +38,9 @@ export async function initializeCluster(cluster: Cluster, onLog?: (line: string)
     const password = await make(cluster, staging, onLog);
     await rename(join(staging, 'data'), dataDir).catch((cause: NodeJS.ErrnoException) => {
       if (cause.code !== 'ENOTEMPTY' && cause.code !== 'EEXIST') throw cause;
-      throw new EmbeddedError(
-        `Postgres cannot start: ${dataDir} is not empty and not a database of Tidegate`,
-        { cause },
-      );
+      throw new EmbeddedError(`Postgres cannot start: ${dataDir} is neither empty nor a Tidegate database`, {
+        cause,
+      });
     });
     return password;
   } finally {

@@ -43,7 +43,7 @@ async function servesFrom(pid: number, dataDir: string): Promise<boolean> {
 async function end(pid: number): Promise<void> {
   process.kill(pid, 'SIGINT');
   if (!(await until(() => !isRunning(pid), { timeoutMs: STOP_TIMEOUT_MS })))
-    throw new EmbeddedError(`an orphaned Postgres (process ${pid}) does not end`);
+    throw new EmbeddedError(`an orphaned Postgres (process ${pid}) did not stop`);
 }
 
 const isRunning = (pid: number): boolean => identify(pid) !== null;

@@ -126,7 +126,7 @@ describe('startPostgres', () => {
   it('touches nothing in a directory that holds something else', async () => {
     await mkdir(dataDir);
     await writeFile(join(dataDir, 'thesis.txt'), 'all of it');
-    await expect(start()).rejects.toThrow(`${dataDir} is not empty and not a database of Tidegate`);
+    await expect(start()).rejects.toThrow(`${dataDir} is neither empty nor a Tidegate database`);
     expect(await readFile(join(dataDir, 'thesis.txt'), 'utf8')).toBe('all of it');
   });
 
@@ -171,9 +171,9 @@ describe('startPostgres', () => {
       'setpcap',
       /closed to the user it would run as\. Entering it needs CAP_SETPCAP, which this process lacks\. Make the directory searchable/,
     ],
-    ['setuid', /^Postgres does not run as root, .* without CAP_SETUID: become another user/],
-    ['dac_override', /^Postgres does not run as root, .* without CAP_DAC_OVERRIDE: become another user/],
-    ['kill', /^Postgres does not run as root, .* without CAP_KILL: become another user/],
+    ['setuid', /^Postgres does not run as root, .* without CAP_SETUID: start as another user/],
+    ['dac_override', /^Postgres does not run as root, .* without CAP_DAC_OVERRIDE: start as another user/],
+    ['kill', /^Postgres does not run as root, .* without CAP_KILL: start as another user/],
   ])('says in a sentence what to do when root is without %s', async (capability, message) => {
     const options = JSON.stringify({ dataDir, port: await freePort(), settings });
     const source = `import { startPostgres } from '@tidegate/embedded';
@@ -226,7 +226,7 @@ describe('startPostgres', () => {
     await givenDatabase();
     await promisify(execFile)('chown', ['-R', '0', dataDir]);
     const refused =
-      /^Postgres could not be set up: its data in .* belongs to root, and it would run as \w+\. To put that right: (.*)$/;
+      /^Postgres could not be set up: its data in .* belongs to root, but it would run as \w+\. To fix this: (.*)$/;
     const message = await start().then(
       () => 'started',
       (error: Error) => error.message,

@@ -47,6 +47,6 @@ describe('findChromium', () => {
     await expect(findChromium()).rejects.toThrow(/^no Chromium found: [^\n]+$/);
     await expect(
       findProgram({ title: 'curl', names: ['curl'], packages: ['curl', 'curl-minimal'] }),
-    ).rejects.toThrow(/^no curl found: install the package curl or curl-minimal of/);
+    ).rejects.toThrow(/^no curl found: install the system package curl or curl-minimal$/);
   });
 });

@@ -43,7 +43,7 @@ export async function findProgram(program: Program, { onLog }: FindProgramOption
     if (installed !== undefined) return installed;
   }
   const packages = program.packages.join(' or ');
-  throw new EmbeddedError(`no ${program.title} found: install the package ${packages} of your system`);
+  throw new EmbeddedError(`no ${program.title} found: install the system package ${packages}`);
 }
 
 /** Finds Chromium or Chrome, and installs Chromium if need be. */

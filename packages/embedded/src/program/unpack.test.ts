@@ -48,7 +48,7 @@ describe('a program that is unpacked', () => {
   it('is asked for in one line where it cannot be had', async () => {
     process.env.PATH = directory;
     await expect(findOrUnpack(TOOL, localDir)).rejects.toThrow(
-      /^no tool found: install the package tools of/,
+      /^no tool found: install the system package tools$/,
     );
   });
 });

@@ -28,7 +28,7 @@ export async function findOrUnpack(program: UnpackedProgram, localDir: string): 
   const [apt, dpkg] = [await findOnPath('apt-get'), await findOnPath('dpkg')];
   if (!(await isUnpacked()) && apt && dpkg) await unpack({ apt, dpkg }, program.package, localDir);
   if (await isUnpacked()) return unpacked;
-  throw new EmbeddedError(`no ${program.name} found: install the package ${program.package} of your system`);
+  throw new EmbeddedError(`no ${program.name} found: install the system package ${program.package}`);
 }
 
 interface Tools {

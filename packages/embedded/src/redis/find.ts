@@ -66,7 +66,6 @@ async function isDebian(): Promise<boolean> {
 
 function instruction(): string {
   if (process.platform === 'darwin') return 'run "brew install redis", or set REDIS_URL';
-  if (process.platform === 'linux')
-    return 'install the package redis or valkey of your system, or set REDIS_URL';
+  if (process.platform === 'linux') return 'install the system package redis or valkey, or set REDIS_URL';
   return 'run one elsewhere and set REDIS_URL';
 }

@@ -99,6 +99,6 @@ describe('the clients of equal servers', () => {
       nowMs: () => 0,
     });
     const clients = new PeerClients({ peers, connect: ({ address }) => createLimiterClient(address) });
-    await expect(clients.call(month)).rejects.toThrow('no address of a server is known');
+    await expect(clients.call(month)).rejects.toThrow('no server address is known');
   });
 });

@@ -32,7 +32,7 @@ export class PeerClients<C extends Client> {
     await peers.refresh(MAX_AGE_MS);
     const ranked = peers.ranked();
     this.#closeOthers(ranked);
-    let failure: unknown = new Error('no address of a server is known');
+    let failure: unknown = new Error('no server address is known');
     for (const peer of ranked.slice(0, tries)) {
       try {
         const answer = await send(this.#clientOf(peer));

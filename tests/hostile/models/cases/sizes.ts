@@ -31,7 +31,7 @@ import {
 const MIB = 1024 * 1024;
 const KIB = 1024;
 
-const TOO_LARGE = 'The answer of the model is too large.';
+const TOO_LARGE = "The model's answer is too large.";
 const JSON_TYPE = 'content-type: application/json';
 
 /**

@@ -219,7 +219,7 @@ function parse<T>(text: string): T {
   try {
     return JSON.parse(text) as T;
   } catch {
-    throw new ApiError(0, 'an answer that is not JSON');
+    throw new ApiError(0, 'its answer is not JSON');
   }
 }
 

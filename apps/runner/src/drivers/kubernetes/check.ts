@@ -9,8 +9,7 @@ export interface Kubernetes {
   readonly namespaces: ReadonlySet<string>;
 }
 
-export const NOT_CONFIGURED =
-  'This runner runs no models in Kubernetes: RUNNER_KUBERNETES is not set for it.';
+export const NOT_CONFIGURED = 'This runner runs no models in Kubernetes: RUNNER_KUBERNETES is not set.';
 
 /** Why this runner cannot run such a model at all. Empty: it can. */
 export function ruledOut(kubernetes: Kubernetes | null, { namespace }: KubernetesSettings): string {
@@ -46,7 +45,7 @@ export async function checkWorkload(
     const { slices } = await api.endpointSlices(namespace, service, signal);
     if (slices.length > 0) return mayPass('');
     return mayPass(
-      `${titleOf(settings)} is there, but no Service ${namespace}/${service} with endpoints: give its Service.`,
+      `${titleOf(settings)} exists, but there is no Service ${namespace}/${service} with endpoints: name its Service.`,
     );
   } catch (error) {
     return { problem: describeApiError(error, settings), impossible: isAbsent(error) };

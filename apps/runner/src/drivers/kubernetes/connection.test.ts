@@ -60,7 +60,7 @@ describe('a program that fetches credentials', () => {
   });
 
   it('is not quoted when its answer makes no sense: it may be a token', async () => {
-    const message = 'its credentials could not be fetched: an answer that is not JSON';
+    const message = 'its credentials could not be fetched: the answer is not JSON';
     await expect(ask('echo secret', 30_000)).rejects.toMatchObject({ message });
   });
 });

@@ -112,7 +112,7 @@ function fetched(credentials: Promise<void>, signal: AbortSignal): Promise<void>
 /** The client's message is everything that the program printed as errors. Its end says the most. */
 function detailOf({ name, message }: Error): string {
   // The message quotes what may be a token.
-  if (name === 'SyntaxError') return 'an answer that is not JSON';
+  if (name === 'SyntaxError') return 'the answer is not JSON';
   const lines = message.split('\n').map((line) => line.replace(/[\s\p{C}]+/gu, ' ').trim());
   return (lines.findLast((line) => line !== '') ?? 'no reason was given').slice(0, MAX_DETAIL_LENGTH);
 }

@@ -18,7 +18,7 @@ export function describeApiError(error: unknown, workload: Workload): string {
   const { status, message } = error;
   if (status === 404) return `There is no ${titleOf(workload)}.`;
   if (status === 401) return "Kubernetes does not accept the runner's credentials (401).";
-  if (status === 403) return `The runner lacks a right in Kubernetes (403): ${message}.`;
+  if (status === 403) return `The runner lacks a permission in Kubernetes (403): ${message}.`;
   return status === 0
     ? `Kubernetes could not be reached (${message}).`
     : `Kubernetes answered ${status}: ${message}.`;

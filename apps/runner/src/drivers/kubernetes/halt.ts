@@ -54,8 +54,11 @@ export async function awaitEnd(
       leastLeft = Math.min(leastLeft, pods.length + untold.length);
       if (nowMs() - progressMs >= timings.scaleDownMs + longestGraceMs(pods)) {
         if (untold.length > 0 && scale !== 'deleted')
-          throw new Error('it was scaled to 0 and still has pods that nobody has told to end');
-        logger.warn({ pods: pods.length }, 'pods are still there after their grace period: given up');
+          throw new Error('it was scaled to 0, but some of its pods have not been told to end');
+        logger.warn(
+          { pods: pods.length },
+          'pods are still there after their grace period: giving up on them',
+        );
         return;
       }
     } catch (error) {

@@ -241,7 +241,7 @@ describe('switching on', () => {
     const { driver, last } = driverOf();
     driver.launch(false);
     await eventually(() => last() !== undefined);
-    const reason = 'The runner lacks a right in Kubernetes (403): may not.';
+    const reason = 'The runner lacks a permission in Kubernetes (403): may not.';
     expect(last()).toEqual({ type: 'down', reason, watching: false });
   });
 
@@ -714,7 +714,9 @@ describe('switching off', () => {
     expect([done, logged]).toEqual([false, []]);
     nowMs += FAST.drivers.scaleDownMs;
     await halted;
-    expect(logged).toMatchObject([{ msg: 'pods are still there after their grace period: given up' }]);
+    expect(logged).toMatchObject([
+      { msg: 'pods are still there after their grace period: giving up on them' },
+    ]);
   });
 
   it('waits as long for each of several pods that end one after another', async () => {
@@ -741,7 +743,7 @@ describe('switching off', () => {
     cluster.set('pods', [pod({ phase: 'Running' })]);
     let nowMs = 0;
     const halted = driverOf({}, { nowMs: () => (nowMs += 1_000) }).driver.halt();
-    await expect(halted).rejects.toThrow('still has pods');
+    await expect(halted).rejects.toThrow('have not been told to end');
   });
 
   it('does not undo that somebody switches it on while its pods are ending', async () => {
@@ -798,7 +800,7 @@ describe('switching off', () => {
     expect(logged).toEqual([]);
     nowMs = FAST.drivers.scaleDownMs;
     await halted;
-    expect(logged).toMatchObject([{ msg: expect.stringContaining('given up') }]);
+    expect(logged).toMatchObject([{ msg: expect.stringContaining('giving up') }]);
   });
 
   it('is done when the workload is not there', async () => {
@@ -889,7 +891,7 @@ describe('what is left behind', () => {
     cluster.set('pods', [pod({ phase: 'Running' })]);
     const { driver, last, waits } = driverOf({}, { alwaysOn: true });
     driver.find();
-    await eventually(() => waits.at(-1) === 'Waits until its old pods have ended.');
+    await eventually(() => waits.at(-1) === 'Waiting for its old pods to end.');
     await eventually(() => cluster.asked.filter(({ resource }) => resource === 'pods').length > 1);
     expect(last()).toBeUndefined();
     cluster.set('pods', []);
@@ -961,7 +963,11 @@ describe('a check before publishing', () => {
   it.each([
     [{ namespace: 'kube-system' }, 'The namespace kube-system is not among those of this runner', true],
     [{ name: 'other' }, 'There is no Deployment gpu/other.', true],
-    [{ service: 'other' }, 'Deployment gpu/qwen is there, but no Service gpu/other with endpoints', false],
+    [
+      { service: 'other' },
+      'Deployment gpu/qwen exists, but there is no Service gpu/other with endpoints',
+      false,
+    ],
   ])('says what is wrong with %j, and whether that may pass', async (settings, problem, impossible) => {
     cluster.workload(DEPLOYMENT);
     expect(await check(settings)).toEqual({ problem: expect.stringContaining(problem), impossible });

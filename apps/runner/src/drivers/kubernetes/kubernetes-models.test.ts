@@ -182,8 +182,8 @@ describe('a workload that gives way', () => {
     cluster.set('pods', [ENDING_POD]);
     const woken = runner.wake(next.modelId);
     const reason = () => gateway.models.get(next.modelId)?.reason;
-    const room = 'Waits for room in its pool: it needs 1 of 1.';
-    await eventually(() => reason() === `${room} A model that is ending still has room there.`);
+    const room = 'Waiting for room in its pool: it needs 1 of 1.';
+    await eventually(() => reason() === `${room} A model that is ending still holds room there.`);
     await eventually(() => gateway.condition(modelId) === 'CONDITION_ASLEEP');
     await eventually(() => cluster.asked.filter(({ resource }) => resource === 'pods').length > 2);
     expect([cluster.replicas(DEPLOYMENT), next.starts()]).toEqual([0, []]);
@@ -201,7 +201,7 @@ describe('a workload that is started while its old pods are ending', () => {
     cluster.set('pods', [ENDING_POD]);
     await runner.stopModel(modelId);
     await runner.startModel(modelId);
-    const reason = 'Waits until its old pods have ended.';
+    const reason = 'Waiting for its old pods to end.';
     const row = () => harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
     await eventually(async () => (await row()).conditionReason === reason);
     await eventually(() => gateway.models.get(modelId)?.reason === reason);
@@ -230,7 +230,7 @@ describe('a workload that is deleted while it runs', () => {
     expect(gateway.models.get(modelId)?.reason).toBe('There is no Deployment gpu/qwen.');
     const woken = runner.wake(next.modelId);
     const looks = () => cluster.asked.filter(({ resource }) => resource === 'pods').length;
-    await eventually(() => gateway.models.get(next.modelId)?.reason?.includes('Waits for room'));
+    await eventually(() => gateway.models.get(next.modelId)?.reason?.includes('Waiting for room'));
     const before = looks();
     await eventually(() => looks() > before + 1);
     expect(next.starts()).toEqual([]);

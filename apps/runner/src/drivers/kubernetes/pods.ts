@@ -60,7 +60,7 @@ const CRASHES = 3;
 function ofPod({ metadata, status }: V1Pod): PodProblem[] {
   const name = clean(metadata?.name);
   if (status?.phase === 'Failed')
-    return [{ reason: `Pod ${name} failed (${clean(status.reason) || 'no reason'}).`, lasting: false }];
+    return [{ reason: `Pod ${name} failed (${clean(status.reason) || 'no reason given'}).`, lasting: false }];
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status !== 'False') return [];
   const why = clean(scheduled.message) || clean(scheduled.reason);
@@ -99,9 +99,9 @@ function ofContainer(container: V1ContainerStatus): PodProblem[] {
 /** How a container ended: reason and exit code, never what it printed or left as its message. */
 function lastEnd({ lastState, state }: V1ContainerStatus): string {
   const end = state?.terminated ?? lastState?.terminated;
-  if (!end) return 'how it ended is not known';
+  if (!end) return 'it is not known how it ended';
   const signal = end.signal ? `, signal ${end.signal}` : '';
-  return `it last ended with exit code ${end.exitCode}${signal} (${clean(end.reason) || 'no reason'})`;
+  return `it last ended with exit code ${end.exitCode}${signal} (${clean(end.reason) || 'no reason given'})`;
 }
 
 const MAX_LENGTH = 300;

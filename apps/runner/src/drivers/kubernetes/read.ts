@@ -6,7 +6,7 @@ export async function readBounded(body: AsyncIterable<Buffer>, maxBytes: number)
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new Error('an answer that is too long');
+    if (bytes > maxBytes) throw new Error('its answer is too long');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -23,7 +23,7 @@ export async function* linesOf(body: AsyncIterable<Buffer>, maxLength: number): 
   for await (const chunk of body) {
     const lines = (rest + decoder.write(chunk)).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > maxLength) throw new Error('a line that is too long');
+    if (rest.length > maxLength) throw new Error('a line of its answer is too long');
     for (const line of lines) if (line.trim() !== '') yield line;
   }
 }

@@ -32,7 +32,7 @@ export class Ports {
       this.#next = port === LAST ? FIRST : port + 1;
       if (!recorded.has(port) && (await isFree(port))) return port;
     }
-    throw new Error(`no free port among ${TRIES}`);
+    throw new Error(`none of the ${TRIES} ports tried is free`);
   }
 }
 
