@@ -284,7 +284,7 @@ describe('a takeover', () => {
     }
   });
 
-  it('looks for less time than is taken for a model that was just published', async () => {
+  it('looks for a shorter time than for a model that was just published', async () => {
     const shape = { ...LARGE, mode: 'always_on', runs: false, stopped: false } as const;
     const { fleet, rows, machine } = fleetOf([shape, shape]);
     const second = rows.get('mdl_1') as ModelSpec;
@@ -299,7 +299,7 @@ describe('a takeover', () => {
     }
   });
 
-  it('follows an end that does not wait for workloads that cannot be scaled down', async () => {
+  it('with workloads that cannot be scaled down does not delay the end of the runner', async () => {
     const { fleet } = fleetOf([], { endWorkload: () => new Promise(() => {}), leftBehind: 1 });
     await fleet.start();
     await fleet.close(false);

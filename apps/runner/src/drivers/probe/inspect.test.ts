@@ -151,7 +151,7 @@ describe('a server that lists its models', () => {
 });
 
 describe('a server that requires a key', () => {
-  it.each([401, 403])('refuses a wrong one with %d at its list', async (status) => {
+  it.each([401, 403])('refuses a wrong one with %d when asked for its list', async (status) => {
     const upstream = await serverThat({ status, ...recorded(LLAMA_CPP.wrongKey) });
     expect(await find(upstream, { key: 'k' })).toEqual(
       wrong(`The server refused the upstream key (${status}).`),
@@ -200,7 +200,7 @@ describe('a server without a list', () => {
       'with something other than a list',
     ],
     [
-      'has none when its list is no JSON, and nothing is at that path',
+      'has none when its list is not JSON, and nothing is at that path',
       { body: 'ok', type: 'text/plain' },
       undefined,
       'with something other than a list',
