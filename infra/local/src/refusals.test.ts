@@ -87,7 +87,7 @@ describe('a store that someone else runs', () => {
   });
 
   it.each(['hidden', 'mysql://me:hidden@host/x', 'postgresql://me:hidden@host:port/x'])(
-    'needs an address that is one: not DATABASE_URL=%s',
+    'needs a valid address: not DATABASE_URL=%s',
     async (url) => {
       const { message, hint } = await refused(start({ databaseUrl: url }));
       expect(message).toBe('DATABASE_URL is not the address of a Postgres.');
@@ -96,11 +96,11 @@ describe('a store that someone else runs', () => {
   );
 
   it.each(['hidden', 'http://hidden', 'redis+sentinel://:hidden@host'])(
-    'needs an address that is one: not REDIS_URL=%s',
+    'needs a valid address: not REDIS_URL=%s',
     async (url) => expect((await refused(start({ redisUrl: url }))).message).toMatch(/^REDIS_URL /),
   );
 
-  it('and is a Redis without an append-only file is warned of, once', async () => {
+  it('is warned of, once, if it is a Redis without an append-only file', async () => {
     for (const appendonly of [false, true]) {
       const redis = await testRedis({ appendonly });
       const warnings: string[] = [];
@@ -166,7 +166,7 @@ describe('a data folder that cannot be used fails the start with the step and th
   });
 });
 
-it('a start that fails leaves none of the folders that it has made, and all that were there', async () => {
+it('a start that fails removes the folders that it has made, and leaves those that were there', async () => {
   const databaseUrl = `postgresql://me:hidden@127.0.0.1:${await freePort()}/tidegate`;
   await refused(start({ dataDir: join(dataDir, 'made', 'deep'), databaseUrl }));
   expect(readdirSync(dataDir)).toEqual([]);
