@@ -157,7 +157,7 @@ describe('npm start', () => {
     expect(existsSync(installed)).toBe(false);
   });
 
-  it('leaves it to the start to refuse a data folder', async () => {
+  it('leaves it to the stack to refuse a data folder', async () => {
     writeFileSync(join(root, 'file'), '');
     await start(['--data-dir', join(root, 'file/data')]);
     expect(existsSync(installed)).toBe(true);

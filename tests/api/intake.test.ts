@@ -112,7 +112,7 @@ describe('invalid keys', () => {
     expect((await list(gateways()[0], address, key)).status).toBe(200);
   });
 
-  it('valid keys between them neither count nor help [limit.invalid-keys]', async () => {
+  it('gain nothing from valid ones between them, which do not count [limit.invalid-keys]', async () => {
     const address = '203.0.113.30';
     for (let i = 0; i < 19; i++) {
       expect((await list(gateways()[0], address, 'ti_wrong')).status).toBe(401);

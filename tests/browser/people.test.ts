@@ -183,7 +183,7 @@ describe('a viewer', () => {
 
 describe('a stranger', () => {
   it(
-    'meets pages that do not exist, signed in elsewhere or not at all',
+    'meets only pages that do not exist, whether signed in elsewhere or not at all',
     async () => {
       const { page } = await site.signedIn(await site.person('owner', await site.organization('Elsewhere')));
       expect((await page.request.get(`${site.url()}/o/demo/usage/csv`)).status()).toBe(404);

@@ -808,7 +808,7 @@ describe('queue', () => {
 });
 
 describe('what is deleted for good', () => {
-  it('is an organization, confirmed with its name, by the system user that the trail names', async () => {
+  it('can be an organization, confirmed with its name, whose trail names the system user', async () => {
     const { id } = await json('org', 'create', '--name', 'Short lived', '--plan', 'Pro');
     const events = await db.auditEvent.findMany({ where: { orgId: String(id) } });
     expect(events.map(({ actor }) => actor)).toEqual([`ctl (${systemUser()})`]);
@@ -824,7 +824,7 @@ describe('what is deleted for good', () => {
     expect(await db.org.count({ where: { id: String(id) } })).toBe(0);
   });
 
-  it('is an account, in every organization', async () => {
+  it('can be an account, in every organization', async () => {
     const email = 'leaver@example.com';
     const { slug } = await json('org', 'create', '--name', 'Left by one');
     await json('member', 'add', '--org', String(slug), '--email', email, '--role', 'viewer');

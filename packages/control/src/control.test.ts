@@ -401,7 +401,7 @@ describe('members', () => {
     expect(members.filter((member) => member.role === 'owner')).toHaveLength(1);
   });
 
-  it('have the role before a change in the trail, too', async () => {
+  it('have their role from before a change in the trail, too', async () => {
     const org = await fixture.org('Roles');
     const { email } = await fixture.user(org, 'member');
     value(await fixture.control.setMemberRole(OPERATOR, { org, email, role: 'owner' }));

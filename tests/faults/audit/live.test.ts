@@ -54,14 +54,14 @@ describe('a silent gateway', () => {
   });
 });
 
-describe('the quiet that is waited for', () => {
+describe('a quiet system', () => {
   const still = {
     live: [{ ...sound, open: 0, openLarge: 0, inFlight: 0, reserved: 0 }],
     waiting: 0,
     dead: 0,
   };
 
-  it('has come when nothing is left', () => {
+  it('is one that has nothing left', () => {
     expect(remains(still)).toEqual([]);
   });
 
@@ -71,7 +71,7 @@ describe('the quiet that is waited for', () => {
     ['a settlement in an outbox', { live: [{ ...sound, outbox: 1 }] }, /in outboxes/],
     ['a job', { waiting: 1 }, /jobs queued/],
     ['a dead letter', { dead: 1 }, /dead letters/],
-  ])('has not come while there is %s', (_name, change, text) => {
+  ])('is not one that still has %s', (_name, change, text) => {
     expect(remains({ ...still, ...change }).join('\n')).toMatch(text);
   });
 });

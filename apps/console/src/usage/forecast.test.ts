@@ -72,7 +72,7 @@ describe('what users are told about the month', () => {
     });
   });
 
-  it('warns from 80 % on, urgently from 95 %, of each quota by itself and of the organization', () => {
+  it('warns about each quota of the organization by itself, from 80 % on, and urgently from 95 %', () => {
     const kinds = (month: UsageMonth) => bannersOf(month, NOW_MS).map(({ name, kind }) => [name, kind]);
     expect(kinds(monthOf(79, 799))).toEqual([]);
     expect(kinds(monthOf(80, 799))).toEqual([['requests', 'warning']]);

@@ -213,7 +213,7 @@ describe('doctor', () => {
       () => live.hincrby(monthKey('tg:', orgId, MONTH), 'charged', 5),
     ],
     [
-      'settlements that have waited for long',
+      'settlements that have waited too long',
       'outbox',
       /acme: 1, the oldest for \d+ s/,
       async () => {

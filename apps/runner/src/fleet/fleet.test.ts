@@ -271,7 +271,7 @@ describe('a takeover', () => {
   it.each([
     ['', { turnsToLook: 9 }],
     [', and its driver has said that it cannot find out', { turnsToLook: 9, complains: true }],
-  ])('finds what was unknown also when it is changed meanwhile%s', async (_and, shape) => {
+  ])('finds what was unknown even if it is changed meanwhile%s', async (_and, shape) => {
     const { fleet, machine, rows } = fleetOf([{ ...LATE, ...shape }, BUSY]);
     try {
       await fleet.start();
@@ -339,7 +339,7 @@ describe('a takeover', () => {
 });
 
 describe('the room of a pool, as a fleet has it', () => {
-  it('is not exceeded by a takeover, in whichever order it is found what still runs', async () => {
+  it('is not exceeded by a takeover, in whatever order it finds what still runs', async () => {
     await fc.assert(
       fc.asyncProperty(models, async (shapes) => {
         const { fleet, machine } = fleetOf(shapes);

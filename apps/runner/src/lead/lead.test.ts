@@ -322,7 +322,7 @@ describe('the lease', () => {
     });
   });
 
-  it('fences: who has lost it writes nothing, and learns of the loss', async () => {
+  it('fences: whoever has lost it writes nothing, and learns of the loss', async () => {
     const modelId = await harness.publish();
     const lead = await candidate({ timings: { ...STEADY, renewMs: LONG_MS } });
     const write = (condition: string) =>

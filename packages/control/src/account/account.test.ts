@@ -173,7 +173,7 @@ describe('deleting an account', () => {
     expect((await trailOf(other))[0]).toMatchObject({ action: 'account.delete', actor: user.email });
   });
 
-  it('is confirmed with its own e-mail, and only operators delete an account of someone else', async () => {
+  it("is confirmed with its own e-mail, and only operators delete someone else's account", async () => {
     const org = await fixture.org('Confirmed');
     const owner = await fixture.user(org, 'owner');
     const viewer = await fixture.user(org, 'viewer');

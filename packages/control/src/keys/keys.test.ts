@@ -28,7 +28,7 @@ const publish = (org: string, name: string) =>
     urls: ['http://127.0.0.1:9'],
   });
 
-describe('create', () => {
+describe('creating a key', () => {
   it('shows the value once and stores only its hash [key.value.not-stored] [key.value.once] [service.everyone-sees]', async () => {
     const org = await fixture.org('Once');
     const created = value(await fixture.control.createKey(OPERATOR, { org, name: 'ci' }));

@@ -45,7 +45,7 @@ describe('requests', () => {
     await finish(watched);
   });
 
-  it('are refused when too many of the same address wait, and those of other addresses are not', async () => {
+  it('are refused when too many from the same address wait, and those from other addresses are not', async () => {
     const watched = observed();
     const { ask } = watched;
     expect(['1', '2', '3', '4', '5', '6'].map((name) => ask(name, 'a'))).toEqual([

@@ -52,7 +52,7 @@ const wrong = (sentence: string) => ({ kind: 'misconfigured', sentence });
 describe('a server that lists its models', () => {
   const cases: [string, Said, Partial<InspectedServer>, ReturnType<typeof wrong> | null][] = [
     ['serves what it lists', listing(['moon', 'tide']), {}, null],
-    ['serves a name that is short for its latest', listing(['tide:latest']), {}, null],
+    ['serves a name that is short for its latest tag', listing(['tide:latest']), {}, null],
     [
       'does not serve another tag of a name',
       listing(['tide:7b']),
