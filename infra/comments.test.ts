@@ -76,7 +76,7 @@ describe('the check of comments', () => {
   it.each([
     ['code', SLASHES, `f('${words}');`],
     ['code after a block', SLASHES, `/* a */\nf('${words}');`],
-    ['a sign in YAML', HASHES, `a: "b # ${words}"`],
+    ['a # inside a YAML string', HASHES, `a: "b # ${words}"`],
     ['a URL', SLASHES, `// https://example.com/${words}`],
     ['a comment that fits', SLASHES, `// ${'x'.repeat(COLUMNS - 3)}`],
   ])('accepts %s', (_what, syntax, text) => {

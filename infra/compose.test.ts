@@ -31,7 +31,7 @@ const neighboursOf = (name: string): string[] =>
 const variablesOf = (name: string): Readonly<Record<string, string>> => services[name]?.environment ?? {};
 
 describe('the networks of docker-compose.yml', () => {
-  it('are named by every service, so that none is in a network of all', () => {
+  it('are named by every service, so that none is in the default network of all', () => {
     for (const [name, { networks: own = [], network_mode }] of Object.entries(services)) {
       expect([name, own.length, network_mode]).toEqual([name, expect.any(Number), undefined]);
       expect(own.length).toBeGreaterThan(0);
@@ -43,7 +43,7 @@ describe('the networks of docker-compose.yml', () => {
     for (const store of Object.keys(STORES)) expect(neighboursOf(name)).not.toContain(store);
   });
 
-  it('let only those reach a store that log in to it', () => {
+  it('let only the services that log in to a store reach it', () => {
     const loggingInBy = (variable: string) =>
       Object.keys(services).filter((name) => variablesOf(name)[variable] !== undefined);
     expect(loggingInBy('DATABASE_URL').sort()).toEqual(neighboursOf('postgres'));
@@ -60,14 +60,14 @@ describe('the networks of docker-compose.yml', () => {
     expect(neighboursOf('redis')).toEqual(['ctl', 'limiter', 'metering']);
   });
 
-  it('publish no port of a store, and have it in a network that does not lead out', () => {
+  it('publish no port of a store, and keep it in a network that does not lead out', () => {
     for (const store of Object.keys(STORES)) {
       expect(services[store]?.ports).toBeUndefined();
       for (const network of services[store]?.networks ?? []) expect(networks[network]?.internal).toBe(true);
     }
   });
 
-  it('lead models to gateways and the runner only, and callers to gateway and console only', () => {
+  it('connect models with gateways and the runner only, and callers with gateway and console only', () => {
     expect(membersOf('models').sort()).toEqual(['gateway', 'runner', 'standin']);
     expect(membersOf('edge').sort()).toEqual(['console', 'gateway']);
     const open = Object.keys(services).filter((name) => services[name]?.ports);
@@ -90,7 +90,7 @@ describe('tracing', () => {
       );
   });
 
-  it('is only in what is traced', () => {
+  it('is set only in the services that are traced', () => {
     const set = Object.keys(services).filter((name) => /"OTEL_/.test(JSON.stringify(services[name])));
     expect(set.sort()).toEqual(traced);
   });
@@ -180,7 +180,7 @@ describe('the passwords of docker-compose.yml', () => {
     expect(variablesOf('runner').SERVICE_TOKENS).toBe(tokens(['gateway', 'console', 'ctl']));
   });
 
-  it('of the first owner reaches only the container that creates the account', () => {
+  it("include the first owner's, which reaches only the container that creates the account", () => {
     const knowing = Object.keys(services).filter((name) => 'BOOTSTRAP_PASSWORD' in variablesOf(name));
     expect(knowing).toEqual(['bootstrap']);
     expect(services.bootstrap).toMatchObject({ image: 'tidegate-ctl', command: ['bootstrap'] });
@@ -221,14 +221,14 @@ describe('the images', () => {
     expect(dockerfile.match(/^USER (.*)$/gm)).toEqual(['USER 1000:1000']);
   });
 
-  it('let nobody read what runs with secrets, so that Linux closes it to processes of the same user', () => {
+  it('make the programs that run with secrets unreadable, so that Linux closes them to processes of the same user', () => {
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
     expect(last).toContain('COPY --from=build --chmod=711 /usr/local/bin/node /usr/local/bin/node');
     expect(last).toContain(`COPY --from=build --chmod=711 /usr/bin/bash ${UNREADABLE_BASH}`);
     expect(last).not.toMatch(/RUN .*chmod/);
   });
 
-  it("have no init of Docker's where models run, because models could read its environment", () => {
+  it("do not use Docker's init where models run, because models could read its environment", () => {
     const { init, entrypoint } = services.runner ?? {};
     expect({ init, entrypoint }).toEqual({ init: false, entrypoint: [UNREADABLE_BASH, 'init.sh'] });
     expect(dockerfile).toMatch(/^COPY --chmod=644 infra\/docker\/init\.sh \.\/$/m);
@@ -267,7 +267,7 @@ describe('what an image holds', () => {
   };
 
   it.each([...APPS.map((app) => `apps/${app}`), 'packages/db', 'packages/standin'])(
-    'is what %s needs at run time, and nothing to test or build it',
+    'is what %s needs at run time, and nothing to test or build it with',
     (workspace) => {
       const names = namesIn(workspace);
       const manifest = JSON.parse(read(`${workspace}/package.json`));
@@ -294,7 +294,7 @@ describe('what an image holds', () => {
     expect(paths.filter(isShipped)).toEqual(paths.slice(0, 2));
   });
 
-  it('is no database client for the gateway', () => {
+  it('does not include a database client for the gateway', () => {
     expect(namesIn('apps/gateway').filter((name) => /prisma|^pg$|redis|bullmq|\/db$/.test(name))).toEqual([]);
   });
 });

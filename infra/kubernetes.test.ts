@@ -153,7 +153,7 @@ describe('every object', () => {
 });
 
 describe('each pod', () => {
-  it.each(PROGRAMS)('of %s runs as nobody special, on a disk that it cannot change', (program) => {
+  it.each(PROGRAMS)('of %s runs as an ordinary user, on a disk that it cannot write to', (program) => {
     expect(podOf(program).securityContext).toMatchObject({
       runAsNonRoot: true,
       runAsUser: 1000,
@@ -168,7 +168,7 @@ describe('each pod', () => {
     expect(podOf(program)).not.toHaveProperty('hostNetwork');
   });
 
-  it.each(PROGRAMS)('of %s has an image of this version, and bounds', (program) => {
+  it.each(PROGRAMS)('of %s has an image of this version, and bounded resources', (program) => {
     const { image, resources } = containerOf(program);
     expect(image).toBe(`tidegate-${imageOf(program)}:${JSON.parse(read('package.json')).version}`);
     expect(resources.requests).toEqual({ cpu: expect.anything(), memory: expect.anything() });
@@ -205,7 +205,7 @@ describe('each pod', () => {
     expect(maxSurge).toBeGreaterThan(0);
   });
 
-  it('of the gateway has the time of the longest answer', () => {
+  it('of the gateway has time for the longest answer', () => {
     const delayMs = Number(variablesOf('gateway').get('SHUTDOWN_DELAY_MS').value);
     const longestMs = 630_000;
     expect(podOf('gateway').terminationGracePeriodSeconds * 1_000).toBeGreaterThan(delayMs + longestMs);
@@ -223,7 +223,7 @@ describe('the environment', () => {
     expect(missing).toEqual([]);
   });
 
-  it('has every secret from a Secret of the program, and none written down', () => {
+  it('has every secret from a Secret of the program, and none in the manifests', () => {
     for (const program of PROGRAMS) {
       for (const [name, { value, valueFrom }] of variablesOf(program)) {
         if (!/SECRET|PASSWORD|TOKEN|DATABASE_URL|REDIS_URL/.test(name)) continue;
@@ -247,7 +247,7 @@ describe('the environment', () => {
 });
 
 describe('the Job of the first organization', () => {
-  it("does as docker-compose.yml's, from a file", () => {
+  it("does what docker-compose.yml's does, from a file", () => {
     const { args, volumeMounts } = containerOf('bootstrap');
     const [verb, flag, file] = args;
     expect([verb, flag]).toEqual([...compose.bootstrap.command, '--file']);
@@ -286,7 +286,7 @@ describe('the network policies', () => {
         !to && ports.some(({ port, endPort = port }: Json) => port <= wanted && wanted <= endPort),
     );
 
-  it.each(PROGRAMS)('close %s but for what they open', (program) => {
+  it.each(PROGRAMS)('close %s except for what they open', (program) => {
     expect(policyOf(program).policyTypes).toEqual(['Ingress', 'Egress']);
   });
 
@@ -306,11 +306,14 @@ describe('the network policies', () => {
   it.each([
     ['database', 5432, 'DATABASE_URL'],
     ['redis', 6379, 'REDIS_URL'],
-  ])('let only those reach the %s that are in its network there, and log in', (network, port, login) => {
-    const reaching = PROGRAMS.filter((program) => reaches(program, port));
-    expect(PROGRAMS.filter((program) => variablesOf(program).has(login))).toEqual(reaching);
-    expect(reaching).toEqual(PROGRAMS.filter((program) => compose[program].networks.includes(network)));
-  });
+  ])(
+    'let only the programs reach the %s that are in its network in docker-compose.yml, and log in',
+    (network, port, login) => {
+      const reaching = PROGRAMS.filter((program) => reaches(program, port));
+      expect(PROGRAMS.filter((program) => variablesOf(program).has(login))).toEqual(reaching);
+      expect(reaching).toEqual(PROGRAMS.filter((program) => compose[program].networks.includes(network)));
+    },
+  );
 
   it('let only gateways and the runner reach models', () => {
     expect(PROGRAMS.filter((program) => reaches(program, 8000))).toEqual(['gateway', 'runner']);

@@ -6,7 +6,7 @@ import { missingAddresses, missingEntries, missingHashes } from './lock.mjs';
 const lock = JSON.parse(readFileSync(join(import.meta.dirname, '../package-lock.json'), 'utf8'));
 
 describe('package-lock.json', () => {
-  it('holds the optional packages of every platform, so that npm ci takes it (node infra/lock.mjs completes it)', () => {
+  it('holds the optional packages of every platform, so that npm ci accepts it (node infra/lock.mjs completes it)', () => {
     expect(Object.keys(missingEntries(lock.packages))).toEqual([]);
   });
 
@@ -18,7 +18,7 @@ describe('package-lock.json', () => {
     expect(missingHashes(lock.packages)).toEqual([]);
   });
 
-  it('misses the hash of whatever npm fetches: not of links, nor of what is in another package', () => {
+  it('is missing a hash wherever npm fetches a package without one: not for links, nor for what is in another package', () => {
     const integrity = `sha512-${'a'.repeat(86)}==`;
     const packages = {
       '': {},
@@ -40,7 +40,7 @@ describe('package-lock.json', () => {
     ]);
   });
 
-  it('names nothing as part of another package that is not', () => {
+  it('calls nothing a part of another package that is not one', () => {
     const within = Object.entries<{ inBundle?: boolean }>(lock.packages).filter(
       ([, entry]) => entry.inBundle,
     );
@@ -53,7 +53,7 @@ describe('package-lock.json', () => {
     }
   });
 
-  it('gets the addresses of the public registry, also of a package that stands in for another', () => {
+  it('gets the addresses of the public registry, even for a package that stands in for another', () => {
     const packages = {
       '': { version: '0.1.0' },
       'apps/a': { version: '0.1.0' },
@@ -68,7 +68,7 @@ describe('package-lock.json', () => {
     });
   });
 
-  it('is completed from what a package asks for and its name says', () => {
+  it('is completed from what a package asks for and what its name says', () => {
     const packages = {
       '': {},
       'node_modules/a': {

@@ -72,11 +72,11 @@ describe('the check of names', () => {
   it.each([
     ['two functions', 'export const a = 1;', 'export async function a() {}', ['a: x.ts, y.ts']],
     ['a class and a type', 'export class A {}', 'export type A = 1;', ['A: x.ts, y.ts']],
-    ['two of one file', 'export function a(b: 1): 1;\nexport function a(b: 2): 2;', '', []],
+    ['two in one file', 'export function a(b: 1): 1;\nexport function a(b: 2): 2;', '', []],
     ['one that is passed on', 'export const a = 1;', "export { a } from './x.ts';", []],
     ['one that is not exported', 'export const a = 1;', 'const a = 1;', []],
     ['the shared ones', 'export const metadata = 1;', 'export const metadata = 1;', []],
-  ])('knows %s', (_what, one, other, found) => {
+  ])('is right about %s', (_what, one, other, found) => {
     expect(severalIn(namesIn(Object.entries({ 'x.ts': one, 'y.ts': other })))).toEqual(found);
   });
 });

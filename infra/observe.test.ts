@@ -16,13 +16,13 @@ const getPromtool = () =>
 const generate = fileURLToPath(new URL('./observe/generate.mjs', import.meta.url));
 
 /** What is wrong is in the error's message. */
-it('the list of metrics, dashboards and alerts are as the services have it, and each alert has a runbook', async () => {
+it('the list of metrics, the dashboards and the alerts match the services, and each alert has a runbook', async () => {
   const { stderr } = await run(process.execPath, [generate, '--check']);
   expect(stderr).toBe('');
 });
 
 it(
-  'the alert rules are what Prometheus takes, and fire when they should',
+  'Prometheus accepts the alert rules, and they fire when they should',
   async () => {
     const promtool = await getPromtool();
     const cwd = fileURLToPath(new URL('./observe', import.meta.url));

@@ -102,7 +102,7 @@ describe('docs/privacy.md', () => {
     expect(rows.filter(({ what }) => what.startsWith(begin))).toHaveLength(1);
   });
 
-  it('says of everything that is kept how long the code keeps it', () => {
+  it('says how long the code keeps everything that is kept', () => {
     const figuresOf = (row: string) =>
       Object.entries(FIGURES).find(([begin]) => row.startsWith(begin))?.[1] ?? [];
     expect(rows.map(({ what, kept }) => [what, kept.match(FIGURE) ?? []])).toEqual(
@@ -128,7 +128,7 @@ describe('docs/privacy.md', () => {
     ]);
   });
 
-  it('says of conditions what the console shows and says, too', () => {
+  it('says the same of conditions as the console shows and says', () => {
     const [age, most] = FIGURES["a model's conditions"] ?? [];
     const shown = 'packages/control/src/models/show.ts';
     expect([`${numberIn(shown, 'KEPT_DAYS')} days`, `last ${numberIn(shown, 'MOST_CHANGES')}`]).toEqual([

@@ -95,7 +95,7 @@ describe("Redis' users", () => {
   });
 
   it.each(SERVICES)(
-    'of %s is refused keys and channels of others, and every command that manages',
+    'keep %s from keys and channels of others, and from every command that manages Redis',
     async (user) => {
       const refused = [
         ['GET', 'other'],
@@ -133,7 +133,7 @@ describe("Redis' users", () => {
   );
 
   it.each(['metering', 'ctl'] as const)(
-    'of %s reaches no keys, and neither channels nor names',
+    'keep %s from the keys, the channels and the key names of the limiter',
     async (user) => {
       await connect('limiter').set('tg:{org}:key:x', '1');
       await expect(connect(user).get('tg:{org}:key:x')).rejects.toThrow('NOPERM');
@@ -166,7 +166,7 @@ describe("Redis' users", () => {
     for (const words of read.slice(0, -1)) expect(await dryRun('metering', words)).toMatch(/no permissions/);
   });
 
-  it("of the limiter may run every command of the limiter's scripts", async () => {
+  it('let the limiter run every command of its scripts', async () => {
     const lua = join(import.meta.dirname, '../apps/limiter/src');
     const files = readdirSync(lua, { recursive: true, encoding: 'utf8' }).filter((file) =>
       file.endsWith('.lua'),

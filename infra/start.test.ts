@@ -121,7 +121,7 @@ describe('npm start', () => {
   it.each([
     ['DATABASE_URL', 'Postgres', 'postgresql://me:hidden@'],
     ['REDIS_URL', 'Redis', 'redis://me:hidden@'],
-  ])('says that nobody listens at %s, and sets nothing up', async (variable, store, login) => {
+  ])('says that nothing listens at %s, and sets nothing up', async (variable, store, login) => {
     const address = `127.0.0.1:${await freePort()}`;
     const file = join(root, 'url');
     writeFileSync(file, `${login}${address}/0\n`);
@@ -147,7 +147,7 @@ describe('npm start', () => {
     expect(existsSync(installed)).toBe(true);
   });
 
-  it('and ctl continues with what was built meanwhile, and says so', async () => {
+  it('leaves ctl to run the existing build while a stack runs, and ctl says so', async () => {
     recordLauncher(identify(process.pid));
     mkdirSync(join(root, 'apps/ctl/dist'), { recursive: true });
     writeFileSync(join(root, 'apps/ctl/dist/main.js'), 'console.log("{}")');
@@ -157,7 +157,7 @@ describe('npm start', () => {
     expect(existsSync(installed)).toBe(false);
   });
 
-  it('leaves it to the start to refuse a data folder', async () => {
+  it('leaves it to the stack to refuse a data folder', async () => {
     writeFileSync(join(root, 'file'), '');
     await start(['--data-dir', join(root, 'file/data')]);
     expect(existsSync(installed)).toBe(true);
@@ -211,7 +211,7 @@ describe('a set-up that fails says why', () => {
     expect((await start([])).out).toContain('The build failed: no space left on the device.');
   });
 
-  it('when what was built cannot be noted', async () => {
+  it('when what was built cannot be recorded', async () => {
     buildToolThat('');
     writeFileSync(join(root, 'node_modules/.cache'), '');
     const { out } = await start([]);

@@ -78,7 +78,7 @@ describe('the tiny model', () => {
     expect(embedding?.shape).toEqual([values.get('llama.embedding_length'), tokens.length]);
   });
 
-  it('is the same for the same seed, and another one for another seed', () => {
+  it('is the same for the same seed, and different for another seed', () => {
     expect(tinyGguf(seeded(1)).equals(file)).toBe(true);
     expect(tinyGguf(seeded(2)).equals(file)).toBe(false);
   });

@@ -208,7 +208,7 @@ describe('a streamed answer', () => {
     ['kept open after [DONE]', '[[linger]]'],
     ['reasoning', '[[reasoning]]'],
     ['unknown finish reason', '[[finish=eos]]'],
-  ])(`is the same whatever the model sends: %s ${FORMAT}`, async (_name, directives) => {
+  ])(`is the same however the model sends it: %s ${FORMAT}`, async (_name, directives) => {
     const whole = (await send(`Hi ${directives}`)).json as {
       choices: { message: { content: string } }[];
       usage: object;
@@ -244,7 +244,7 @@ describe('a streamed answer', () => {
     expect([chunks.at(-1)?.choices[0]?.finish_reason, done]).toEqual(['length', true]);
   });
 
-  it('comes as the model writes it, not in the end', async () => {
+  it('comes as the model writes it, not all at the end', async () => {
     const message = await open(base(), {
       key,
       body: ask('tide', '[[tokens=6]] [[token-ms=100]]', { stream: true }),
@@ -267,11 +267,11 @@ describe('a streamed answer', () => {
   it.each([
     ['a reset connection', '[[die]] [[after=3]]'],
     ['an error event', '[[inband-error]] [[after=3]]'],
-    ['an event that is no JSON', '[[garbage]] [[after=3]]'],
+    ['an event that is not JSON', '[[garbage]] [[after=3]]'],
     ['more than 8 MiB [limit.stream.size]', `[[bytes=${9 * MIB}]]`],
     ['an event over 1 MiB [limit.stream.event]', `[[event-bytes=${MIB + 1000}]]`],
   ])(
-    'that fails later ends without [DONE], and without an event that is no chunk: %s [completions.stream.incomplete]',
+    'that fails later ends without [DONE], and without an event that is not a chunk: %s [completions.stream.incomplete]',
     async (_name, directive) => {
       isIncomplete(await stream(`Hi ${directive}`, { max_tokens: 8000 }));
     },
@@ -403,7 +403,7 @@ describe('a slot is free', () => {
     }
   });
 
-  it('not while a stream runs, and the refused one may come again after a second [cause.key-at-once] [limit.key-at-once]', async () => {
+  it('but not while a stream runs; a request refused meanwhile may come again after a second [cause.key-at-once] [limit.key-at-once]', async () => {
     const single = (await newKey(stack(), org, { atOnce: 1 })).key;
     const running = await open(base(), {
       key: single,

@@ -24,7 +24,7 @@ type Thrown = readonly [
   ...also: readonly string[],
 ];
 
-describe('errors, as the official openai package throws them', () => {
+describe('errors, as the official openai package throws them:', () => {
   const stack = useSharedStack();
   let standin: Standin;
   let slow: Standin;

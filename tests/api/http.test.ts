@@ -149,14 +149,14 @@ describe('the key', () => {
     ['two keys with a comma', () => ({ authorization: `Bearer ${key}, Bearer ${key}` })],
     ['quotes', () => ({ authorization: `Bearer "${key}"` })],
     [
-      'another letter [auth.mistyped]',
+      'one letter changed [auth.mistyped]',
       () => ({ authorization: `Bearer ${key.slice(0, 10)}${key[10] === 'a' ? 'b' : 'a'}${key.slice(11)}` }),
     ],
     ['the last character missing [auth.mistyped]', () => ({ authorization: `Bearer ${key.slice(0, -1)}` })],
-    ['a character more', () => ({ authorization: `Bearer ${key}a` })],
-    ['another case', () => ({ authorization: `Bearer ${key.toUpperCase()}` })],
-    ['30 KB of it', () => ({ authorization: `Bearer ti_${'a'.repeat(30_000)}` })],
-    ['other letters than ASCII', () => ({ authorization: `Bearer ti_\xe9\xff${key.slice(5)}` })],
+    ['one character too many', () => ({ authorization: `Bearer ${key}a` })],
+    ['its letters in upper case', () => ({ authorization: `Bearer ${key.toUpperCase()}` })],
+    ['30 KB', () => ({ authorization: `Bearer ti_${'a'.repeat(30_000)}` })],
+    ['letters outside ASCII', () => ({ authorization: `Bearer ti_\xe9\xff${key.slice(5)}` })],
     ['another header [auth.bearer]', () => ({ 'x-api-key': key, 'api-key': key })],
   ])(
     'is refused with %s [completions.authorization] [errors.invalid_api_key] [models.authorization]',
@@ -206,12 +206,12 @@ describe('every answer', () => {
     expect(new Set(ids).size).toBe(answers.length);
   });
 
-  it('says nothing of what serves it', async () => {
+  it('says nothing about what serves it', async () => {
     const { headers } = await call(base(), { key, body: ask('tide', 'Hi') });
     for (const name of ['x-powered-by', 'server', 'etag']) expect(headers[name]).toBeUndefined();
   });
 
-  it('that was admitted tells how many requests a minute are left', async () => {
+  it('that was admitted says how many requests a minute are left', async () => {
     const answer = await call(base(), { key, body: ask('tide', 'Hi') });
     expect(answer.headers).toMatchObject({
       'x-ratelimit-limit-requests': '6000',
@@ -221,7 +221,7 @@ describe('every answer', () => {
   });
 });
 
-describe('what is no HTTP request is refused in the form of the API', () => {
+describe('what is not an HTTP request is refused in the form of the API', () => {
   const AUTH = () => `host: a\r\nauthorization: Bearer ${key}\r\n`;
   it.each([
     ['nonsense', () => 'nonsense\r\n\r\n'],
@@ -237,7 +237,7 @@ describe('what is no HTTP request is refused in the form of the API', () => {
     ],
     ['a negative length', () => `POST ${COMPLETIONS} HTTP/1.1\r\n${AUTH()}content-length: -1\r\n\r\n`],
     [
-      'a length that is no number',
+      'a length that is not a number',
       () => `POST ${COMPLETIONS} HTTP/1.1\r\n${AUTH()}content-length: 1e3\r\n\r\n`,
     ],
   ])('%s', async (_name, text) => {
@@ -254,7 +254,7 @@ describe('what is no HTTP request is refused in the form of the API', () => {
     expect([answer.status, answer.code]).toEqual([400, 'invalid_request']);
   });
 
-  it('CONNECT, which is no path of the API', async () => {
+  it('CONNECT, which is not a path of the API', async () => {
     const answer = await wire(base(), 'CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n');
     expect([answer.status, answer.code]).toEqual([404, 'not_found']);
   });
@@ -321,7 +321,7 @@ describe('the body arrives', () => {
     expect(streamed.text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
-  it('not compressed', async () => {
+  it('but not compressed', async () => {
     const answer = await call(base(), { key, headers: { 'content-encoding': 'gzip' }, body: json });
     expect([answer.status, answer.code]).toEqual([400, 'invalid_request']);
     expect(answer.message).toMatch(/content-encoding/i);
@@ -329,7 +329,7 @@ describe('the body arrives', () => {
 });
 
 describe('a kept connection', () => {
-  it('serves request after request, refused ones between', async () => {
+  it('serves request after request, refused ones included', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     try {
       const ports = new Set<number | undefined>();

@@ -167,7 +167,7 @@ describe('the model gets linked images inline, as what they are', () => {
     await expectRefused(link('/1'), 'redirected more than 3 times');
   });
 
-  it('of 20,000,000 bytes, of none more, declared or not [image.link.size] [limit.image-link]', async () => {
+  it('of 20,000,000 bytes, not of one more, declared or not [image.link.size] [limit.image-link]', async () => {
     const largest = Buffer.concat([PNG, Buffer.alloc(MAX_BYTES - PNG.length)]);
     serve('/large', (_request, response) => response.end(largest));
     serve('/larger', (_request, response) => response.end(Buffer.concat([largest, PNG])));
@@ -240,7 +240,7 @@ describe('a link is refused, and nothing but the allowed address is reached', ()
     await expectRefused(link('/away'), why);
   });
 
-  it('to a name that rebinds: the address that was judged is the one connected to, and a redirect is judged anew [image.link.reachable]', async () => {
+  it('to a name that rebinds: the address that was checked is the one connected to, and a redirect is checked anew [image.link.reachable]', async () => {
     const rebinding = link('/cat.png', 'rebinding.images.test');
     expect((await send(user(rebinding))).status).toBe(200);
     await expectRefused(rebinding, UNREACHABLE);
@@ -282,7 +282,7 @@ describe('a link is refused, and nothing but the allowed address is reached', ()
     await closed;
   });
 
-  it('names the one of several that failed', async () => {
+  it('and the error names the one of several that failed', async () => {
     const answer = await send(user(link('/cat.png')), user(link('/cat.webp'), link('/none')));
     expect(answer.message).toMatch(/^messages\[1\]\.content\[1\]\.image_url\.url: .*status 404/);
   });

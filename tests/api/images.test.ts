@@ -67,7 +67,7 @@ describe('an inline image is taken', () => {
     expect((await send(withParts(image))).status).toBe(200);
   });
 
-  it('takes tokens of the context [image.tokens]', async () => {
+  it('and takes tokens of the context [image.tokens]', async () => {
     const { json } = await send(withParts(part(PNG)));
     const bare = await send(withParts({ type: 'text', text: 'x' }));
     const prompt = (answer: unknown) => (answer as { usage: { prompt_tokens: number } }).usage.prompt_tokens;
@@ -75,7 +75,7 @@ describe('an inline image is taken', () => {
   });
 });
 
-describe('an image is refused with 400 invalid_request', () => {
+describe('an image is refused with 400 invalid_request:', () => {
   const GIF = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
   it.each([
     ['a GIF declared as PNG [image.inline.real-type]', `data:image/png;base64,${GIF}`],
@@ -83,13 +83,13 @@ describe('an image is refused with 400 invalid_request', () => {
     ['text declared as PNG', `data:image/png;base64,${Buffer.from('Hello').toString('base64')}`],
     ['an SVG [image.inline.others]', `data:image/svg+xml;base64,${Buffer.from('<svg/>').toString('base64')}`],
     ['a BMP [image.inline.others]', `data:image/bmp;base64,${Buffer.from('BM').toString('base64')}`],
-    ['image/jpg, which is no type', dataUrl('harbour.jpg', 'jpg')],
+    ['image/jpg, which is not a type', dataUrl('harbour.jpg', 'jpg')],
     ['no type', `data:;base64,${GIF}`],
     ['parameters', `data:image/gif;name=a;base64,${GIF}`],
     ['no base64 [image.inline.base64]', 'data:image/gif,GIF89a'],
     ['nothing after the comma', 'data:image/gif;base64,'],
-    ['a padding too little [image.inline.base64]', `data:image/gif;base64,${GIF}A`],
-    ['another break than of lines', `data:image/gif;base64,${GIF.slice(0, 8)}\f${GIF.slice(8)}`],
+    ['too little padding [image.inline.base64]', `data:image/gif;base64,${GIF}A`],
+    ['a break other than a line break', `data:image/gif;base64,${GIF.slice(0, 8)}\f${GIF.slice(8)}`],
     ['base64 for URLs', `data:image/gif;base64,${GIF.slice(0, -4)}-_==`],
     ['http [image.link.scheme]', 'http://example.com/a.png'],
     ['upper case [image.link.scheme]', 'HTTPS://example.com/a.png'],
@@ -109,14 +109,14 @@ describe('an image is refused with 400 invalid_request', () => {
     ['a password', 'https://me:secret@example.com/a.png'],
     ['this machine [image.link.reachable]', 'https://127.0.0.1/a.png'],
     ['this machine by name', 'https://localhost/a.png'],
-    ['this machine in one number', 'https://2130706433/a.png'],
+    ['this machine as one number', 'https://2130706433/a.png'],
     ['this machine in hexadecimal', 'https://0x7f.1/a.png'],
     ['this machine in IPv6', 'https://[::1]/a.png'],
     ['this machine mapped to IPv6', 'https://[::ffff:127.0.0.1]/a.png'],
     ['any address', 'https://0.0.0.0/a.png'],
     ['a private network [image.link.reachable]', 'https://10.0.0.1/a.png'],
     ['the metadata of a cloud', 'https://169.254.169.254/latest/meta-data/'],
-    ['a name without address [image.link.reachable]', 'https://nowhere.invalid/a.png'],
+    ['a name without an address [image.link.reachable]', 'https://nowhere.invalid/a.png'],
   ])('%s', async (_name, url) => {
     const calls = standin.stats().calls;
     const answer = await send(withParts({ type: 'text', text: 'Look' }, part(url)));
@@ -156,7 +156,7 @@ describe('the kind of the model and the plan', () => {
   });
 
   it.each(['Free', 'Starter'])(
-    '%s, as it ships, refuses images, not text to the same model; Pro takes them at once [auth.images.plan] [auth.images.pro] [auth.images.text] [errors.plan_upgrade_required]',
+    '%s, as it ships, refuses images but not text to the same model; Pro takes them at once [auth.images.plan] [auth.images.pro] [auth.images.text] [errors.plan_upgrade_required]',
     async (plan) => {
       const { slug } = must(await controlOf(stack()).createOrg(OPERATOR, { name: `On ${plan}`, plan }));
       const [, planKey] = await Promise.all([

@@ -106,13 +106,13 @@ describe('invalid keys', () => {
     }
   });
 
-  it('are not sent by requests without a key, however many come [auth.missing.uncounted]', async () => {
+  it('do not include requests without a key, however many come [auth.missing.uncounted]', async () => {
     const address = '203.0.113.25';
     for (let i = 0; i < 30; i++) expect((await list(gateways()[i % 2] as string, address)).status).toBe(401);
     expect((await list(gateways()[0], address, key)).status).toBe(200);
   });
 
-  it('valid keys between them neither count nor help [limit.invalid-keys]', async () => {
+  it('gain nothing from valid ones between them, which do not count [limit.invalid-keys]', async () => {
     const address = '203.0.113.30';
     for (let i = 0; i < 19; i++) {
       expect((await list(gateways()[0], address, 'ti_wrong')).status).toBe(401);
@@ -145,7 +145,7 @@ describe('the size of a body [limit.body]', () => {
     expect([answer.status, answer.code]).toEqual([status, status === 413 ? 'request_too_large' : undefined]);
   });
 
-  it('is counted when it was not declared', async () => {
+  it('is counted when it is not declared', async () => {
     for (const [bytes, model, status] of [
       [2 * MIB + 1, 'tide', 413],
       [20 * MIB + 1, 'eyes', 413],
@@ -195,7 +195,7 @@ describe('of bodies over 2 MiB', () => {
     expect((await send(gateways()[1], large(''))).status).toBe(200);
   });
 
-  it('those count that are still arriving, and of these the ones that were given up no longer [limit.large-bodies]', async () => {
+  it('those still arriving count, but no longer once they are given up [limit.large-bodies]', async () => {
     let arriving: readonly Socket[] = [];
     const isFull = async () => {
       refused(await send(gateways()[0], large('')));
@@ -211,7 +211,7 @@ describe('of bodies over 2 MiB', () => {
     await eventually(async () => (await send(gateways()[0], large(''))).status === 200);
   });
 
-  it('each is over for good when it was refused, whatever for', async () => {
+  it('each stops counting when it is refused, whatever the reason', async () => {
     for (let i = 0; i < 3; i++) {
       for (const body of [
         `{"a":"${'x'.repeat(2 * MIB)}"`,
@@ -241,7 +241,7 @@ describe('a body that takes longer than its time [completions.body-time]', () =>
     tooLate(await readWire(await halfSent(gateways()[0], 100, '{"model":')));
   });
 
-  it('is refused when a byte comes every now and then, also a large one, whose slot is then free', async () => {
+  it('is refused when a byte comes every now and then, and if it is a large one, its slot is then free', async () => {
     const dripping = await Promise.all([
       halfSent(gateways()[0], 100),
       halfSent(gateways()[1], 4 * MIB),
@@ -269,7 +269,7 @@ describe('a reader who does not read', () => {
     return Number(/^process_resident_memory_bytes(?:{.*})? (\S+)/m.exec(text)?.[1]);
   };
 
-  it('keeps the model waiting, not its answer in memory; and is an error when it hangs up', async () => {
+  it('keeps the model waiting, not its answer in memory, and is an error when hanging up', async () => {
     const patient = await newOrg(stack(), { tokensPerMonth: 1_000_000_000_000 });
     await publish(stack(), patient, standin.url, { context: CONTEXT });
     const { key: patientKey } = await newKey(stack(), patient);

@@ -66,7 +66,7 @@ describe('the official openai package', () => {
     expect(answer.created).toBeGreaterThanOrEqual(before);
   });
 
-  it('gets a streamed answer with usage, of one id, the text of the whole one [service.format] [version.compatible]', async () => {
+  it('gets a streamed answer with usage, under one id, with the text of the whole one [service.format] [version.compatible]', async () => {
     const whole = await api().chat.completions.create(ask('tide', 'And how wide?'));
     const stream = await api().chat.completions.create({
       ...ask('tide', 'And how wide?'),

@@ -78,7 +78,7 @@ beforeAll(async () => {
 }, SET_UP_MS);
 afterAll(() => standin?.close());
 
-describe('of several faults the first in this order is told', () => {
+describe('of several faults the first in this order is reported:', () => {
   const wrong = { authorization: 'Bearer wrong' };
   const filler = 'x'.repeat(2 * MIB);
   it.each([
@@ -142,7 +142,7 @@ describe('of several faults the first in this order is told', () => {
       await settled(free);
     }, SET_UP_MS);
 
-    it('the condition before the requests a minute, these before the quota, the quota before the link [plan.reservation.first]', async () => {
+    it('the condition before the requests a minute, those before the quota, the quota before the link [plan.reservation.first]', async () => {
       expect(await ofPoor(free, picture('eyes'))).toMatchObject({ code: 'quota_exceeded' });
       expect(await ofPoor(free, picture('eyes', UNREACHABLE))).toMatchObject({ code: 'quota_exceeded' });
       const { key: spent } = await newKey(stack(), poor, { rpm: 1 });
@@ -154,7 +154,7 @@ describe('of several faults the first in this order is told', () => {
       expect(await ofPoor(spent, ask('tide', 'x', { n: 2 }))).toMatchObject({ code: 'invalid_request' });
     });
 
-    it('no refusal before the reservation, whatever for, takes the one request a minute of a key [errors.refused-untouched]', async () => {
+    it('no refusal before the reservation, whatever the reason, takes the one request a minute of a key [errors.refused-untouched]', async () => {
       const { key: once } = await newKey(stack(), poor, { rpm: 1 });
       for (const [body, code] of [
         ['{', 'invalid_json'],
@@ -199,7 +199,7 @@ describe('the model list', () => {
     }
   });
 
-  it('of a key for chosen models has just these, the others do not exist for it [auth.list] [auth.restricted] [errors.model_not_found] [models.list] [service.reach]', async () => {
+  it('of a key for chosen models has just these; the others do not exist for it [auth.list] [auth.restricted] [errors.model_not_found] [models.list] [service.reach]', async () => {
     const chosen = await newKey(stack(), org, { models: ['eyes', 'stopped'] });
     expect((await list(chosen.key)).data.map(({ id }) => id).sort()).toEqual(['eyes', 'stopped']);
     const [hidden, none] = await Promise.all(

@@ -58,9 +58,9 @@ describe('a request is answered', () => {
       'with nothing but a model and messages [message.content.string] [request.messages.least] [service.kinds]',
       withMembers(''),
     ],
-    ['with max_tokens at its least [request.max_tokens.range]', withMembers('"max_tokens":1')],
+    ['with max_tokens at its minimum [request.max_tokens.range]', withMembers('"max_tokens":1')],
     [
-      'with max_tokens at its most [limit.max_tokens] [request.max_tokens.range]',
+      'with max_tokens at its maximum [limit.max_tokens] [request.max_tokens.range]',
       withMembers('"max_tokens":8192'),
     ],
     [
@@ -107,7 +107,7 @@ describe('a request is answered', () => {
       'with include_usage null [request.null]',
       withMembers('"stream":true,"stream_options":{"include_usage":null}'),
     ],
-    ['whose doubled member is right the last time', withMembers('"max_tokens":"x","max_tokens":5')],
+    ['whose repeated member is right the last time', withMembers('"max_tokens":"x","max_tokens":5')],
     ['whose names are escaped', `{"m\\u006fdel":"tide","messages":${MESSAGES}}`],
     ['with a byte order mark', `\ufeff${withMembers('')}`],
     ['with white space around', ` \r\n\t${withMembers('')}\n `],
@@ -165,7 +165,7 @@ describe('a request is answered', () => {
     expect(json).toMatchObject({ choices: [{ message: { content: 'one ' }, finish_reason: 'stop' }] });
   });
 
-  it('by a model that hears of no user and no detail [request.user.ignored] [version.refused-not-ignored]', async () => {
+  it('by a model that is sent no user and no detail [request.user.ignored] [version.refused-not-ignored]', async () => {
     await send(withMembers('"user":"ada","seed":7,"top_p":0.5'));
     expect([...(standin.stats().lastRequest?.members ?? [])].sort()).toEqual(
       ['max_tokens', 'messages', 'model', 'seed', 'stream', 'temperature', 'top_p'].sort(),
@@ -173,7 +173,7 @@ describe('a request is answered', () => {
   });
 });
 
-it('the sampling reaches the model as it was sent, the temperature always [request.seed.effect] [request.temperature.default] [request.top_p.default]', async () => {
+it('the settings for sampling reach the model as they were sent, and a temperature always does [request.seed.effect] [request.temperature.default] [request.top_p.default]', async () => {
   const own = await newOrg(stack());
   await publish(stack(), own, listener.url);
   const { key: ownKey } = await newKey(stack(), own);
@@ -371,12 +371,12 @@ describe('a request is refused, and the field named [errors.invalid_request] [er
   );
 });
 
-describe('what is not JSON is refused as that [completions.content-type] [errors.invalid_json]', () => {
+describe('what is not JSON is refused as such [completions.content-type] [errors.invalid_json]', () => {
   it.each([
     ['nothing', ''],
     ['white space', ' \n'],
-    ['an end too early', '{"model":"tide"'],
-    ['a comma too many', withMembers('').replace(/}$/, ',}')],
+    ['an early end', '{"model":"tide"'],
+    ['one comma too many', withMembers('').replace(/}$/, ',}')],
     ['NaN', withMembers('"temperature":NaN')],
     ['single quotes', "{'model':'tide'}"],
     ['a comment', `/**/${withMembers('')}`],
@@ -385,7 +385,7 @@ describe('what is not JSON is refused as that [completions.content-type] [errors
     ['a plus sign', withMembers('"max_tokens":+5')],
     ['a control character in a string', withContent('"a\nb"')],
     ['a form', 'model=tide&messages=Hi'],
-    ['bytes that are no UTF-8', Buffer.from(withContent('"\xff\xfe"'), 'latin1')],
+    ['bytes that are not UTF-8', Buffer.from(withContent('"\xff\xfe"'), 'latin1')],
     ['an unsupported field before a mistake', '{"tools":[],'],
   ])('%s', async (_name, body) => {
     const answer = await send(body);

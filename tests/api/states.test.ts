@@ -246,7 +246,7 @@ describe('a key', () => {
     });
   };
 
-  it('works on the day it expires on, in UTC, and no more on the day after [auth.expired] [key.expires.effect] [state.key.expired]', async () => {
+  it('works on the day it expires on, in UTC, and no longer on the day after [auth.expired] [key.expires.effect] [state.key.expired]', async () => {
     const { key: today } = await expiring(dayOf(noon));
     expect((await send('tide', { key: today })).status).toBe(200);
     expect((await list(today)).status).toBe(200);

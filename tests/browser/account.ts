@@ -65,7 +65,7 @@ async function setUp(
 export function describeAccount(site: Site): void {
   describe('an account', () => {
     it(
-      'lists its sessions, and ends one of another device',
+      'lists its sessions, and can end one of another device',
       async () => {
         const account = await site.person('viewer');
         const [laptop, phone] = [await site.visit(), await site.visit()];

@@ -18,7 +18,7 @@ export function describeAttention(site: Site): void {
     afterAll(() => standin.close());
 
     it(
-      'marks the screens that say what is wrong, wherever one is, also those behind More',
+      'marks the screens that say what is wrong, wherever the user is, even those behind More',
       async () => {
         const org = await site.organization('Attention');
         const publish = async (name: string) => {

@@ -65,7 +65,7 @@ export function describeDetail(site: Site): void {
     );
 
     it(
-      'tells what it has been doing, and has an owner edit, stop, start and delete it',
+      'shows what the model has been doing, and lets an owner edit, stop, start and delete it',
       async () => {
         const { page, errors } = await site.signedIn(await site.person('owner', org));
         await site.open(page, 'api', org);
@@ -181,7 +181,7 @@ export function describeDetail(site: Site): void {
 
   describe('the page of a key', () => {
     it(
-      'tells what it was used for and who created it, and has an owner create one like it, revoke it and delete it',
+      'shows what the key was used for and who created it, and lets an owner create one like it, revoke it and delete it',
       async () => {
         const limits = { requestsPerMinute: 77, requestsAtOnce: 7, models: ['demo-text'] };
         const { id, key } = await site.newKey('Original', { org: 'demo', ...limits });

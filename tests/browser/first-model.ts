@@ -151,7 +151,7 @@ export function describeFirstModel(site: Site): void {
     );
 
     it(
-      'of a key for chosen models names one of these',
+      'of a key for chosen models name one of these',
       async () => {
         const org = await site.organization('Chosen');
         await publishFailed(org);

@@ -78,7 +78,7 @@ export function describeKeyboard(site: Site): void {
 
   describe('a narrow screen', () => {
     it(
-      'has a place for the first screens, and shows that there are more',
+      'has room for the first screens, and shows that there are more',
       async () => {
         const { page } = await site.signedIn(site.owner(), { viewport: { width: 390, height: 844 } });
         await site.open(page, 'keys');

@@ -6,7 +6,7 @@ import { must, OPERATOR } from '../support/control.ts';
 import { rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 export function describeLeaving(site: Site): void {
-  describe('someone who goes', () => {
+  describe('someone who leaves', () => {
     it(
       'deletes an organization by typing its name, and its keys are refused at once',
       async () => {
@@ -36,7 +36,7 @@ export function describeLeaving(site: Site): void {
     );
 
     it(
-      'leaves an organization, then deletes the account, and the owners read both in the trail',
+      'leaves an organization, then deletes the account, and the owners can read both in the trail',
       async () => {
         const [left, kept] = [
           await site.organization('Left behind'),

@@ -24,7 +24,7 @@ async function whileAuditWaits(postgres: string, work: () => Promise<void>): Pro
 export function describeLive(site: Site): void {
   describe('live screens', () => {
     it(
-      'show what others do by themselves, without anything moving',
+      'show by themselves what others do, without anything moving',
       async () => {
         const { page: keys } = await site.signedIn();
         const { page: api } = await site.signedIn();
@@ -114,7 +114,7 @@ export function describeLive(site: Site): void {
     );
 
     it(
-      'are fetched when the pointer reaches their link, say that they are loading, and tell times in the reader’s own zone on hover',
+      'are fetched when the pointer reaches their link, say that they are loading, and show times in the reader’s own zone on hover',
       async () => {
         const { page } = await site.signedIn(site.owner(), { context: { timezoneId: 'Asia/Tokyo' } });
         await site.open(page, 'keys');

@@ -77,7 +77,7 @@ export function describeOddInput(site: Site): void {
       expect(await answer.text()).not.toMatch(DIGEST);
     });
 
-    it('of anyone that is too large holds up no later request of its connection', async () => {
+    it('from anyone that is too large holds up no later request of its connection', async () => {
       const { hostname, port } = new URL(site.url());
       const own = `Host: ${hostname}\r\nOrigin: ${site.url()}\r\nNext-Action: ${actionId('signIn')}\r\n`;
       const body = `--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n${'a'.repeat(4_000_000)}\r\n--x--`;
@@ -89,7 +89,7 @@ export function describeOddInput(site: Site): void {
       expect(await text(client)).toContain('HTTP/1.1 401 Unauthorized');
     });
 
-    it('of anyone is not written into the log: there is no endpoint for images', async () => {
+    it('from anyone is not written into the log: there is no endpoint for images', async () => {
       const answer = await fetch(`${site.url()}/_next/image?url=%2Fx%0Aforged-line&w=64&q=75`);
       expect(answer.status).toBe(404);
       const log = readFileSync(join(site.stack().dataDir, 'logs/console.log'), 'utf8');

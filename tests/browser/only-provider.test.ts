@@ -114,7 +114,7 @@ describe('a console with OIDC_ONLY', () => {
   });
 
   // This test comes last: it uses up the attempts of all tests here.
-  it('begins 20 sign-ins a minute for an address, and says so to whoever wants more', async () => {
+  it('begins 20 sign-ins a minute for an address, and tells whoever wants more to wait', async () => {
     const begin = await openForm(`${site}/sign-in?next=%2Faccount`, { marked: 'Example</button>' });
     const begun = await Promise.all(Array.from({ length: 25 }, () => begin({})));
     const to = begun.map(({ headers }) => headers.get('location') ?? '');

@@ -96,7 +96,7 @@ export function describePages(site: Site): void {
       { screen: 'plan', dialogs: { 'Change to Starter': 'alertdialog' } },
       { screen: 'members', dialogs: { Invite: 'dialog' } },
     ] as const)(
-      'of $screen opens each dialog without moving anything behind it; it is accessible, and closes with Escape to where one was',
+      'of $screen opens each dialog without moving anything behind it; it is accessible, and closes with Escape, back to where the user was',
       async ({ screen, dialogs }) => {
         const { page, errors } = await site.signedIn();
         await site.open(page, screen);

@@ -28,7 +28,7 @@ const inFlight = async () =>
 
 describe('an invitation', () => {
   it(
-    'makes a member or a viewer of who opens its link, once',
+    'makes a member or a viewer of whoever opens its link, once',
     async () => {
       const { page } = await site.signedIn();
       await site.open(page, 'members');
@@ -183,7 +183,7 @@ describe('a viewer', () => {
 
 describe('a stranger', () => {
   it(
-    'meets pages that do not exist, signed in elsewhere or not at all',
+    'meets only pages that do not exist, whether signed in elsewhere or not at all',
     async () => {
       const { page } = await site.signedIn(await site.person('owner', await site.organization('Elsewhere')));
       expect((await page.request.get(`${site.url()}/o/demo/usage/csv`)).status()).toBe(404);
@@ -251,7 +251,7 @@ describe('a session', () => {
   );
 
   it(
-    'begins also before any script has loaded, where one wanted to go, behind a strict policy, and no script can read its cookie',
+    'begins even before any script has loaded, where the user wanted to go, behind a strict policy, and no script can read its cookie',
     async () => {
       const { page } = await site.visit({ context: { javaScriptEnabled: false } });
       const response = await site.open(page, 'usage?key=none');
@@ -272,7 +272,7 @@ describe('a session', () => {
   );
 
   it(
-    'comes from the identity provider for who has an account, and for nobody else',
+    'comes from the identity provider for those who have an account, and for nobody else',
     async () => {
       const { page } = await site.visit();
       await site.open(page, 'members');

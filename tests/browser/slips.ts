@@ -139,7 +139,7 @@ export function describeSlips(site: Site): void {
     afterAll(() => standin.close());
 
     it(
-      'is told if the console cannot be reached, and does not take the focus or the palette with it',
+      'is reported if the console cannot be reached, and does not take the focus or the palette with it',
       async () => {
         const org = await site.organization('Unreached');
         const model = { org, name: 'm', kind: 'text', mode: 'always_on', contextTokens: 1_000 } as const;
@@ -217,7 +217,7 @@ export function describeSlips(site: Site): void {
     );
 
     it(
-      'is told where it is missing: an organization, its first screen, events, a session',
+      'is reported where it is missing: an organization, its first screen, events, a session',
       async () => {
         const { page } = await site.signedIn();
         const first = await page.request.get(`${site.url()}/o/demo`);

@@ -204,7 +204,7 @@ export function describeUsage(site: Site): void {
     );
 
     it(
-      'shows what requests in progress have reserved of the month, what is left, and when it starts again, and tells when it is little',
+      'shows what requests in progress have reserved of the month, what is left, and when it starts again, and warns when little is left',
       async () => {
         const monthly = { requestsPerMonth: 1_000, tokensPerMonth: SMALL_MONTH_TOKENS };
         const rest = { keys: 2, requestsAtOnce: 64, requestsPerMinute: 600, images: false };

@@ -54,7 +54,7 @@ export function describeAnswers(
     expect(text).toMatch(/PNG image of 320x200/);
   });
 
-  it('shows status, code and message of an error, found before a whole or a streamed answer', async () => {
+  it('shows status, code and message of an error that comes before a whole or a streamed answer', async () => {
     const expected = {
       status: 404,
       code: 'model_not_found',
@@ -68,7 +68,7 @@ export function describeAnswers(
     });
   });
 
-  it('throws when a stream breaks off, after what was relayed [completions.stream.incomplete]', async () => {
+  it('throws when a stream breaks off, after giving what was relayed [completions.stream.incomplete]', async () => {
     const pieces: string[] = [];
     const broken = client.stream(question('[[tokens=9]] [[token-ms=20]] [[die]] [[after=5]]'), (piece) =>
       pieces.push(piece),

@@ -24,5 +24,5 @@ describe('client libraries', () => {
     (client) => describeAnswers(client, world, PICTURE),
   );
   describe('fields that the API does not take', () => describeFields(world));
-  describe('tries again', () => describeRetries(world));
+  describe('retries:', () => describeRetries(world));
 });

@@ -141,13 +141,16 @@ export function describeFields(world: () => World): void {
     }
   }
 
-  it.each(REFUSED)('%s is refused, once, and told: %s', async (_what, field, use) => {
-    const { calls, failure } = await observe(use);
-    expect(calls).toHaveLength(1);
-    expect(calls[0]?.status).toBe(400);
-    expect(calls[0]?.code).toMatch(/^(unsupported_parameter|invalid_request)$/);
-    expect((failure as Error).message).toMatch(new RegExp(`\\b${field}\\b`));
-  });
+  it.each(REFUSED)(
+    '%s is refused, without a second try, and the error names %s',
+    async (_what, field, use) => {
+      const { calls, failure } = await observe(use);
+      expect(calls).toHaveLength(1);
+      expect(calls[0]?.status).toBe(400);
+      expect(calls[0]?.code).toMatch(/^(unsupported_parameter|invalid_request)$/);
+      expect((failure as Error).message).toMatch(new RegExp(`\\b${field}\\b`));
+    },
+  );
 
   it.each(SETTINGS)('%s makes it work', async (_what, use) => {
     const { calls, failure } = await observe(use);

@@ -78,11 +78,11 @@ describe('an exchange as described', () => {
     ['an incomplete stream', stream([ROLE, chunk({ content: 'x' })], { over: false })],
     ['a cut stream', stream([ROLE], { body: 'data: {"id', over: false })],
     ['refused for its shape', refused(400, ...SHAPE, sending({ n: 2 }))],
-    ['refused as no JSON', refused(400, 'invalid_json', 'invalid_request_error', { sent: '{' })],
+    ['refused as not JSON', refused(400, 'invalid_json', 'invalid_request_error', { sent: '{' })],
     ['refused late', refused(404, 'model_not_found', 'invalid_request_error')],
     ['limited', limited({ 'retry-after': '1' })],
     ['no path', refused(404, 'not_found', 'invalid_request_error', { target: '/v1/x' })],
-  ])('is found to be so: %s', (_name, exchange) => {
+  ])('is accepted: %s', (_name, exchange) => {
     expect(problemsOf(exchange)).toEqual([]);
   });
 
@@ -97,22 +97,22 @@ describe('an exchange as described', () => {
 
 describe('an exchange that differs from the description is seen by', () => {
   it.each<[string, RegExp, RecordedExchange]>([
-    ['a member more', /additional properties/, whole({ body: JSON.stringify({ ...ANSWER, extra: 1 }) })],
-    ['a member less', /required property 'object'/, whole({ body: '{"id":"chatcmpl-1","choices":[]}' })],
-    ['no JSON', /body/, whole({ body: 'oops' })],
+    ['a member too many', /additional properties/, whole({ body: JSON.stringify({ ...ANSWER, extra: 1 }) })],
+    ['a missing member', /required property 'object'/, whole({ body: '{"id":"chatcmpl-1","choices":[]}' })],
+    ['a body that is not JSON', /body/, whole({ body: 'oops' })],
     [
       'usage that does not add up',
       /add up/,
       whole({ body: JSON.stringify({ ...ANSWER, usage: { ...ANSWER.usage, total_tokens: 4 } }) }),
     ],
     ['a status', /status 418/, whole({ status: 418 })],
-    ['a status elsewhere', /status 200/, whole({ target: '/v1/x' })],
+    ['a status of another path', /status 200/, whole({ target: '/v1/x' })],
     ['a content type', /content type/, whole({ headers: { ...ADMITTED, 'content-type': 'text/html' } })],
     ['a missing header', /x-ratelimit-limit-requests is missing/, whole({ headers: HEADERS })],
-    ['a header more', /header server/, whole({ headers: { ...ADMITTED, server: 'x' } })],
+    ['a header too many', /header server/, whole({ headers: { ...ADMITTED, server: 'x' } })],
     ['a header value', /x-request-id/, whole({ headers: { ...ADMITTED, 'x-request-id': '5' } })],
     ['no Retry-After [completions.retry-after]', /retry-after is missing/, limited({})],
-    ['a Retry-After that is no number', /retry-after/, limited({ 'retry-after': 'soon' })],
+    ['a Retry-After that is not a number', /retry-after/, limited({ 'retry-after': 'soon' })],
     ['x-should-retry', /shouldRetry/, limited({ 'retry-after': '1', 'x-should-retry': 'false' })],
     [
       'Retry-After where there is none',
@@ -125,10 +125,10 @@ describe('an exchange that differs from the description is seen by', () => {
     ['a code under another status', /body/, refused(400, 'model_not_found', 'invalid_request_error')],
     ['an accepted request', /accepted, and/, whole(sending({ n: 2 }))],
     ['an accepted request in a stream', /accepted/, stream([ROLE, LAST, '[DONE]'], sending({ n: 2 }))],
-    ['a request refused for nothing', /fits the schema/, refused(400, ...SHAPE)],
-    ['JSON refused as none', /is JSON/, refused(400, 'invalid_json', 'invalid_request_error')],
+    ['a request refused for no reason', /fits the schema/, refused(400, ...SHAPE)],
+    ['JSON refused as not JSON', /is JSON/, refused(400, 'invalid_json', 'invalid_request_error')],
     ['a chunk', /event 1/, stream([ROLE, { ...LAST, extra: 1 }, '[DONE]'])],
-    ['a line that is no data', /event 0 is no data line/, stream([ROLE], { body: ': x\n\ndata: y\n\n' })],
+    ['a line that is not data', /event 0 is no data line/, stream([ROLE], { body: ': x\n\ndata: y\n\n' })],
     ['no event', /at least one/, stream([])],
     ['a cut event', /not ended/, stream([], { body: 'data: {' })],
     ['two ids', /differ/, stream([ROLE, chunk({ content: 'x' }, 'stop', 'chatcmpl-2'), '[DONE]'])],
@@ -137,7 +137,7 @@ describe('an exchange that differs from the description is seen by', () => {
     ['no finish reason', /before a finish reason/, stream([ROLE, '[DONE]'])],
     ['text after the end', /follows the finish reason/, stream([ROLE, LAST, LAST, '[DONE]'])],
     ['something after [DONE]', /follows \[DONE\]/, stream([ROLE, LAST, '[DONE]', LAST])],
-    ['usage nobody wanted', /nobody/, stream([ROLE, LAST, USAGE, '[DONE]'], { sent: asking(false) })],
+    ['usage that nobody asked for', /nobody/, stream([ROLE, LAST, USAGE, '[DONE]'], { sent: asking(false) })],
     [
       'usage null',
       /event 2/,

@@ -122,7 +122,7 @@ describe('an answer cut in two', () => {
   it.each([
     ['streamed', STREAM_BYTES, STREAM_SEEN],
     ['whole', WHOLE_BYTES, WHOLE_SEEN],
-  ] as const)('at any byte of its wire is the same: %s', async (name, bytes, seen) => {
+  ] as const)('at any byte arrives the same: %s', async (name, bytes, seen) => {
     model.stage(name, cutEverywhere(bytes));
     const cuts = Array.from({ length: bytes.length - 1 }, () => COUNTED);
     counted.push(...cuts);
@@ -168,7 +168,7 @@ describe('a model with two replicas', () => {
   });
 });
 
-describe('a model that nobody can connect to', () => {
+describe('a model that cannot be connected to', () => {
   it('is not available, and clients are told not to retry; the request is counted', async () => {
     await gone.close();
     counted.push({ error: 'model_unavailable' });

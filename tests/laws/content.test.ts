@@ -194,7 +194,7 @@ describe('content', () => {
     expect(found(await postgresOf(db))).toEqual([]);
   });
 
-  it('is in no file: no log at its most detailed, no file of Redis or Postgres, nothing temporary [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {
+  it('is in no file: not in the most detailed log, nor in a file of Redis or Postgres, nor in a temporary one [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {
     const { dataDir } = stack();
     await stack().stop();
     expect(found(filesBelow(dataDir))).toEqual([]);

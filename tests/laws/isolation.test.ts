@@ -48,7 +48,7 @@ describe('two organizations', () => {
     });
 
   describe('through the API [auth.reach] [service.reach]', () => {
-    it('lists to each key what it may call of its own organization, and no more [auth.list]', async () => {
+    it('have each key list what it may call of its own organization, and no more [auth.list]', async () => {
       const listed = async ({ key }: { key: string }) => {
         const { json } = await call(base(), { key, method: 'GET', target: MODELS });
         return (json as { data: { id: string }[] }).data.map(({ id }) => id).sort();
@@ -59,7 +59,7 @@ describe('two organizations', () => {
       }
     });
 
-    it('answers from the own model of two with the same name, counted and limited there alone', async () => {
+    it('with a model of the same name are each answered by their own, counted and limited there alone', async () => {
       const calls = () => [one, other].map(({ standin }) => standin.stats().calls);
       const remaining = async ({ key }: TestOrg) => {
         const answer = await post(base(), key.key, ask(SHARED_MODEL, 'x'));
@@ -76,7 +76,7 @@ describe('two organizations', () => {
       expect((await usageOf(stack(), other.slug)).totals.requests).toBeLessThanOrEqual(totals.requests + 2);
     });
 
-    it('gives the same answer, to the byte, for a foreign model, a forbidden one and a missing one [auth.restricted]', async () => {
+    it('get the same answer, to the byte, for a foreign model, a forbidden one and a missing one [auth.restricted]', async () => {
       const image = [{ type: 'image_url', image_url: { url: 'data:image/gif;base64,R0lGODlhAQABAAAAACw=' } }];
       const bodies = [
         {},
@@ -95,7 +95,7 @@ describe('two organizations', () => {
       }
     });
 
-    it('says of an unknown key of an organization that exists and of one that does not the same', async () => {
+    it('get the same answer for an unknown key, whether its organization exists or not', async () => {
       const tags = [one.id.slice('org_'.length), 'x'.repeat(12)];
       const [known, unknown] = await Promise.all(
         tags.map((tag) => said({ key: newApiKey(tag).value, method: 'GET', target: MODELS }, tag)),
@@ -115,7 +115,7 @@ describe('two organizations', () => {
     }
   });
 
-  describe('to one who belongs to the other', () => {
+  describe('to someone who belongs to the other', () => {
     let stranger: Actor;
 
     beforeAll(async () => {
@@ -211,7 +211,7 @@ describe('two organizations', () => {
       expect(await stateOf(one)).toEqual(before);
     });
 
-    it("every operation in his own organization on the other's things ends as on things that do not exist", async () => {
+    it("every operation in their own organization on the other's things ends as on things that do not exist", async () => {
       const foreign = { ...(await targetOf(one)), org: other.slug };
       const before = await restingStateOf(one);
       for (const operation of NAMING) {
@@ -223,7 +223,7 @@ describe('two organizations', () => {
       expect(await stateOf(one)).toEqual(before);
     });
 
-    it('whatever he may list shows nothing of the other', async () => {
+    it('whatever they may list shows nothing of the other', async () => {
       const org = { org: other.slug };
       const user = stranger as Actor & { readonly kind: 'user' };
       const seen = {
@@ -251,7 +251,7 @@ describe('two organizations', () => {
   });
 
   describe('inside the installation', () => {
-    it('are hidden from a program that reaches limiter and runner and is no service', async () => {
+    it('are hidden from a program that reaches limiter and runner but is not a service', async () => {
       const { LIMITER_ADDRESSES = '', RUNNER_ADDRESS = '' } = ctlVariables(stack());
       for (const token of [null, 'x'.repeat(32)]) {
         const limiter = limiterOverGrpc(LIMITER_ADDRESSES.split(','), { token, tls: null });
@@ -288,13 +288,13 @@ describe('two organizations', () => {
       expectNoTrace((foreign?.text ?? '').replaceAll(one.slug, ''), one, screen);
     });
 
-    it.each(ORG_PAGES)('%s of his own shows nothing of the other', async (screen) => {
+    it.each(ORG_PAGES)("%s of one's own organization shows nothing of the other", async (screen) => {
       const { status, text } = await visit(visitor, `/o/${other.slug}/${screen}`);
       expect(status).toBe(200);
       expectNoTrace(text, one, screen);
     });
 
-    it('passes no request on for the other organization', async () => {
+    it('no request is passed on for the other organization', async () => {
       const before = one.standin.stats().calls;
       for (const slug of [one.slug, `org-${newMark()}`]) {
         const init = { method: 'POST', body: JSON.stringify(ask(SHARED_MODEL, 'x')) };

@@ -154,7 +154,7 @@ async function errorFor(caller: ServiceIdentity): Promise<string> {
 }
 
 describe('a limiter with mutual TLS', () => {
-  it('asks whoever calls for a certificate and for a token', async () => {
+  it('asks every caller for a certificate and for a token', async () => {
     const { token, tls } = callerOf(ctlVariables(stack()));
     expect(await errorFor({ token, tls })).toBe('');
     expect(await errorFor({ token, tls: null })).toContain('UNAVAILABLE');

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.drop());
 
-describe('a stack of the tests', () => {
+describe('the stack of the tests', () => {
   it.each(['limiter', 'metering', 'runner', 'console'] as const)(
     'has a %s with the rights of its role alone, as in production',
     async (service) => {

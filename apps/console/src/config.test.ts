@@ -50,7 +50,7 @@ describe('configuration', () => {
     expect(() => readConfig({ ...ENV, OIDC_ONLY: 'true' })).toThrow(`${variable}: is not set`);
   });
 
-  it('that is wrong in several ways is refused with all of them', () => {
+  it('that is wrong in several ways is refused, and the error names all of them', () => {
     const env = { ...ENV, OIDC_ISSUER: 'https://id.example', CONSOLE_PORT: 'x', GRPC_TLS_CA_FILE: '/ca.pem' };
     const start = () => readConfig(env);
     for (const variable of ['CONSOLE_PORT', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'GRPC_TLS_KEY_FILE'])

@@ -77,7 +77,7 @@ describe('bootstrap', () => {
     expect(done).toEqual({ status: 0, out: 'Nothing to do.\n', err: '' });
   });
 
-  it('makes plans, organization and owner of a file, the password from stdin and shown nowhere, once', async () => {
+  it('makes plans, organization and owner from a file, once; the password comes from stdin and is shown nowhere', async () => {
     const path = file(
       `plans: [${JSON.stringify(TEAM)}]\norganization:\n  name: Acme\n  plan: team\nowner:\n  email: You@example.com\n`,
     );

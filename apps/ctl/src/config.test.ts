@@ -64,7 +64,7 @@ describe('the installation to manage is', () => {
     });
   });
 
-  it('the local stack, where passwords are as they were when it was started', () => {
+  it('the local stack, with passwords on or off as they were when it was started', () => {
     const local = stack({ ...LOCAL, OIDC_ONLY: 'true' });
     expect([{}, { OIDC_ONLY: 'false' }].map((env) => readConfig(env, local).OIDC_ONLY)).toEqual([true, true]);
   });
@@ -81,21 +81,21 @@ describe('the installation to manage is', () => {
     expect(readConfig(env, stack()).DATABASE_URL).toBe(OTHER.DATABASE_URL);
   });
 
-  it('what the environment says when it says all, with secrets in files', () => {
+  it('the one that the environment names completely, with secrets in files', () => {
     const file = join(root, 'database-url');
     writeFileSync(file, `${OTHER.DATABASE_URL}\n`);
     const { DATABASE_URL, ...rest } = OTHER;
     expect(readConfig({ ...rest, DATABASE_URL_FILE: file }, stack()).DATABASE_URL).toBe(DATABASE_URL);
   });
 
-  it('what the environment says when it says all', () => {
+  it('the one that the environment names completely', () => {
     expect(readConfig(OTHER, stack())).toMatchObject({
       DATABASE_URL: OTHER.DATABASE_URL,
       REDIS_PREFIX: 'tg:',
     });
   });
 
-  it('what the environment says when it says all but where Redis is, which most commands need not know', () => {
+  it('the one that the environment names completely but for Redis, which most commands do not need', () => {
     const { REDIS_URL: _, ...others } = OTHER;
     const config = readConfig(others, stack());
     expect([config.DATABASE_URL, config.REDIS_URL]).toEqual([OTHER.DATABASE_URL, undefined]);
@@ -109,7 +109,7 @@ describe('the message says what to do', () => {
       expect(said).toContain(part);
   });
 
-  it('when the environment says a part, and no local stack the rest', () => {
+  it('when the environment names a part, and no local stack the rest', () => {
     const { SECRET_KEY: _, ...part } = OTHER;
     expect(refused(part, empty)).toMatch(/^Missing for that: SECRET_KEY\.$/m);
   });
@@ -137,7 +137,7 @@ describe('the message says what to do', () => {
     expect(refused({}, dir)).toBe(`Cannot read ${join(dir, 'env.json')}: EISDIR.`);
   });
 
-  it('when a variable is bad', () => {
+  it('when a variable is invalid', () => {
     expect(refused({ ...OTHER, RUNNER_ADDRESS: 'nowhere' }, empty)).toContain(
       'RUNNER_ADDRESS: must be host:port',
     );

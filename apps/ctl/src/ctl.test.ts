@@ -243,7 +243,7 @@ describe('an installation from the beginning', () => {
     });
   }, 360_000);
 
-  it('shows usage in the shape of its contract, the month live', async () => {
+  it('shows usage in the shape of its contract, with the live month', async () => {
     // A limiter that a busy machine keeps from answering soon is done without.
     const usage = await eventually(async () => {
       const shown = await json<{ month: { live: boolean } } & Record<string, unknown>>('usage', 'show');
@@ -273,14 +273,14 @@ describe('an installation from the beginning', () => {
     expect([days.length, hours.length]).toEqual([0, 24]);
   });
 
-  it('says the most days that usage can be shown of', async () => {
+  it('says for how many days at most usage can be shown', async () => {
     const most = 366;
     expect((await ctl(['usage', 'show', '--help'])).out).toContain(`at most ${most}`);
     expect((await json<{ days: unknown[] }>('usage', 'show', '--days', `${most}`)).days).toHaveLength(most);
     expect(await refused('usage', 'show', '--days', `${most + 1}`)).toContain(`to ${most}.`);
   });
 
-  it('shows refusals by cause, key and model, of hours or of days', async () => {
+  it('shows refusals by cause, key and model, for hours or for days', async () => {
     const none = { total: 0, causes: [], keys: [], models: [] };
     const hours = await json<{ steps: unknown[] }>('refusal', 'show', '--hours', '2');
     expect(hours).toMatchObject({ ...none, step: 'hour', plan: { requestsPerMinute: expect.any(Number) } });
@@ -323,7 +323,7 @@ describe('an installation from the beginning', () => {
     expect((await ctl(['request', 'list', '--outcome', 'lease_lost'])).err).toBe('');
   });
 
-  it('refuses to list requests by what none can have, and lists those of what is deleted', async () => {
+  it('refuses to list requests by values that none can have, and lists those of deleted keys and models', async () => {
     const list = (...args: string[]) => refused('request', 'list', ...args);
     expect(await list('--outcome', 'Nonsense')).toMatch(
       /^Outcome must be answered, errors, or an error code/,
@@ -394,7 +394,7 @@ describe('an installation from the beginning', () => {
     expect(away.out).toMatch(/^Name .* In flight +Id\nbusy .* unknown +mdl_\w+\n$/);
   });
 
-  it('tests the servers of a model before it publishes it, and publishes it all the same', async () => {
+  it('tests the servers of a model before publishing it, and publishes it even if the test fails', async () => {
     const url = 'http://127.0.0.1:9/v1';
     const flags = ['--name', 'closed', '--kind', 'text', '--mode', 'always_on', '--context', '1'];
     for (const format of [[], ['--json']]) {
@@ -422,7 +422,7 @@ describe('an installation from the beginning', () => {
     await json('model', 'delete', '--name', 'w');
   });
 
-  it('tests them before it changes the model, with a kept key that it does not open', async () => {
+  it('tests the servers of a model before changing it, with a kept key that ctl does not unseal', async () => {
     const url = 'http://127.0.0.1:9/v1';
     const flags = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', url];
     const { id } = await json<{ id: string }>('model', 'publish', '--name', 'kept', ...flags);
@@ -446,7 +446,7 @@ describe('an installation from the beginning', () => {
     await db.model.deleteMany({ where: { id } });
   });
 
-  it('takes a start timeout away when it is given as an empty text, and refuses other text', async () => {
+  it('removes a start timeout when it is given as an empty text, and refuses other text', async () => {
     const how = ['--kind', 'text', '--mode', 'wake_on_request', '--context', '1', '--command', 'serve'];
     await json('model', 'publish', '--name', 'timed', ...how, '--start-timeout', '30');
     const set = (...changes: string[]) => ctl(['model', 'set', '--name', 'timed', ...changes]);
@@ -459,7 +459,7 @@ describe('an installation from the beginning', () => {
     await json('model', 'delete', '--name', 'timed');
   });
 
-  it('lists pools with what is in use of each, as far as its runner answers', async () => {
+  it('lists pools with what is in use of each, if its runner answers', async () => {
     const pools = { ...env, RUNNER_ADDRESS: `gone=127.0.0.1:1,gpu0=${env.RUNNER_ADDRESS}` };
     for (const name of ['gone', 'gpu0'])
       await ctl(['pool', 'set', '--name', name, '--capacity', '80'], pools);
@@ -470,7 +470,7 @@ describe('an installation from the beginning', () => {
     await db.runnerPool.deleteMany();
   });
 
-  it('has the runner of the pool test them, and says so when it cannot be reached', async () => {
+  it('has the runner of the pool test the servers of a model, and says so when it cannot be reached', async () => {
     const url = 'http://127.0.0.1:9/v1';
     const flags = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', url];
     const publish = (name: string, pool: string) =>
@@ -504,7 +504,7 @@ describe('an installation from the beginning', () => {
     await json('model', 'delete', '--name', 'broken');
   });
 
-  it('shows one model: where it runs, never its key, its replicas, and what it was before', async () => {
+  it('shows one model: where it runs, its replicas, and what it was before, but never its key', async () => {
     const where = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', 'http://127.0.0.1:9'];
     const publish = ['model', 'publish', '--name', 'shown', ...where, '--upstream-key', 'sk-secret'];
     const { id } = await json<{ id: string }>(...publish);
@@ -539,7 +539,7 @@ describe('an installation from the beginning', () => {
     expect(await refused('model', 'show', '--name', 'none')).toContain('no published model "none"');
   });
 
-  it('says how many answers end as errors when a model is stopped that runs here', async () => {
+  it('says how many answers end as errors when a model that runs here is stopped', async () => {
     const how = ['--kind', 'text', '--mode', 'wake_on_request', '--context', '1', '--command', 'serve'];
     const { id } = await json<{ id: string }>('model', 'publish', '--name', 'cut', ...how);
     // What is in flight waits for it, and is not charged.
@@ -662,7 +662,7 @@ describe('refusals', () => {
     expect(await refused(...args)).toContain(reason);
   });
 
-  it('tells all that is wrong with an input, a line each', async () => {
+  it('says everything that is wrong with an input, one line each', async () => {
     const said = await refused('key', 'create', '--name', ' ', '--rpm', '6001', '--at-once', '0');
     expect(said.split('\n')).toEqual([
       expect.stringMatching(/^(Name must have|Give a name of) 1 to 80 characters/),
@@ -808,7 +808,7 @@ describe('queue', () => {
 });
 
 describe('what is deleted for good', () => {
-  it('is an organization, confirmed with its name, by the system user that the trail names', async () => {
+  it('can be an organization, confirmed with its name, whose trail names the system user', async () => {
     const { id } = await json('org', 'create', '--name', 'Short lived', '--plan', 'Pro');
     const events = await db.auditEvent.findMany({ where: { orgId: String(id) } });
     expect(events.map(({ actor }) => actor)).toEqual([`ctl (${systemUser()})`]);
@@ -824,7 +824,7 @@ describe('what is deleted for good', () => {
     expect(await db.org.count({ where: { id: String(id) } })).toBe(0);
   });
 
-  it('is an account, in every organization', async () => {
+  it('can be an account, in every organization', async () => {
     const email = 'leaver@example.com';
     const { slug } = await json('org', 'create', '--name', 'Left by one');
     await json('member', 'add', '--org', String(slug), '--email', email, '--role', 'viewer');
@@ -834,7 +834,7 @@ describe('what is deleted for good', () => {
 });
 
 describe('the audit trail', () => {
-  it('is listed of an organization, or of the installation, whose events outlive organizations', async () => {
+  it('is listed for an organization, or for the installation, whose events outlive organizations', async () => {
     const { id } = await json('org', 'create', '--name', 'Trailed');
     const trail = ['audit', 'list', '--org', 'trailed', '--action', 'org'];
     expect(await json(...trail)).toMatchObject({ events: [{ action: 'org.create', target: id }] });
@@ -849,7 +849,7 @@ describe('the audit trail', () => {
 });
 
 describe('the system user', () => {
-  it('is who called sudo, or else who runs the command', () => {
+  it('is the one who called sudo, or else the one who runs the command', () => {
     expect(systemUser({ SUDO_USER: 'alice' })).toBe('alice');
     expect(systemUser({})).toBe(userInfo().username);
   });

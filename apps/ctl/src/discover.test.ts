@@ -104,7 +104,7 @@ describe('model discover', () => {
     expect(await published()).toEqual(all);
   });
 
-  it('publishes nothing twice, whatever it is published as, and says so when another model has the name', async () => {
+  it('publishes nothing twice, under whatever name it is published, and says so when another model has the name', async () => {
     await ctl(['org', 'create', '--name', 'Acme']);
     const url = `http://127.0.0.1:${port}`;
     const publish = (...args: string[]) =>

@@ -20,11 +20,11 @@ describe('a secret on standard input', () => {
     ['sk-1\n', 'sk-1'],
     ['sk-1\r\n', 'sk-1'],
     [' two words \n\n', ' two words \n'],
-  ])('is all of it, without a newline at the end: %j', async (text, secret) => {
+  ])('is all of the input, without a newline at the end: %j', async (text, secret) => {
     expect(await readSecret(Readable.from([text]), 'Key', { write: () => true })).toBe(secret);
   });
 
-  it('must be there, and not be endless', async () => {
+  it('must not be empty, nor endless', async () => {
     const refused = (text: string) => readSecret(Readable.from([text]), 'Key', { write: () => true });
     await expect(refused('\n')).rejects.toThrow('nothing on standard input');
     await expect(refused('x'.repeat(65_537))).rejects.toThrow('over 65536 bytes');

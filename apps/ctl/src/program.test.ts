@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { ctl } from './testing/ctl.ts';
 
-it('helps with each command', async () => {
+it('has help for each command', async () => {
   const usageOf = async (...args: string[]) => {
     const { status, out, err } = await ctl(args, {});
     expect({ status, err }).toEqual({ status: 0, err: '' });
@@ -41,7 +41,7 @@ it('names all required options that are missing', async () => {
   ]);
 });
 
-it('takes no option for the value of another, and none twice', async () => {
+it('takes no option as the value of another, and none twice', async () => {
   expect(await ctl(['key', 'create', '--name', '--json'], nowhere)).toEqual({
     status: 1,
     out: '',

@@ -73,7 +73,7 @@ describe('a secret', () => {
     expect((await ctl([...who, '--password', 'long enough'], env)).err).toContain('Use --password-stdin');
   });
 
-  it('is given in the same ways when it is changed, and "" takes it away without a word', async () => {
+  it('is given in the same ways when it is changed, and "" removes it without a warning', async () => {
     const set = ['model', 'set', '--name', 'argued'];
     const argued = await ctl([...set, '--upstream-key', 'sk-set'], env);
     expect(argued).toMatchObject({ status: 0, err: expect.stringContaining('Use --upstream-key-stdin') });
@@ -112,7 +112,7 @@ describe('a generated password', () => {
     await db.apiKey.deleteMany({ where: { pageUserId: userId } });
   });
 
-  it('is not made where passwords let nobody in, and none is set', async () => {
+  it('is not made where passwords let nobody in, nor is a given one set', async () => {
     const only = { ...env, OIDC_ONLY: 'true' };
     const [email, refused] = ['lin@example.com', 'Passwords are turned off'];
     const add = ['member', 'add', '--email', email, '--role', 'viewer'];
@@ -133,7 +133,7 @@ describe('a generated password', () => {
   });
 });
 
-it('secrets reseal says what it did, and fails while it cannot open the key of a published model', async () => {
+it('secrets reseal says what it did, and fails while it cannot unseal the key of a published model', async () => {
   const { id } = await db.model.findFirstOrThrow({ where: { name: 'asked' } });
   await db.model.updateMany({ where: { id: { not: id } }, data: { upstreamKey: null } });
   const lost = { ...env, SECRET_KEY: NEW_KEY.toString('base64') };

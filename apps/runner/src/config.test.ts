@@ -29,11 +29,11 @@ describe('the environment of models', () => {
     HOME: '/home/me',
   };
 
-  it('has what model servers need, and nothing that nobody allowed', () => {
+  it('has what model servers need, and nothing else that was not allowed', () => {
     expect(models({ ...secrets, ...needed }, 1_000).env).toEqual(needed);
   });
 
-  it('has what the operator names, by name or by the beginning of it', () => {
+  it('has what the operator names, in full or by the beginning of the name', () => {
     const { env } = models({ ...secrets, VLLM_USE_V1: '1', RUNNER_MODEL_ENV: 'HF_TOKEN,VLLM_*' }, 1_000);
     expect(env).toEqual({ HF_TOKEN: 'hf_1', VLLM_USE_V1: '1' });
   });
@@ -84,7 +84,7 @@ describe('the user of models', () => {
 });
 
 describe('the runner', () => {
-  it('opens upstream keys under the secret key and the one before', () => {
+  it('unseals upstream keys under the current and the previous secret key', () => {
     const before = Buffer.alloc(32, 9);
     const { secretKeys } = readConfig({ ...NEEDED, SECRET_KEY_PREVIOUS: before.toString('base64') });
     expect(secretKeys.map((key) => Buffer.from(key).toString('base64'))).toEqual([
@@ -93,7 +93,7 @@ describe('the runner', () => {
     ]);
   });
 
-  it.each(['127.0.0.1', '0.0.0.0'])('answers on %s only with the tokens of services', (RUNNER_HOST) => {
+  it.each(['127.0.0.1', '0.0.0.0'])('does not listen on %s without the tokens of services', (RUNNER_HOST) => {
     const { SERVICE_TOKENS: _, ...withoutTokens } = NEEDED;
     expect(() => readConfig({ ...withoutTokens, RUNNER_HOST })).toThrow('SERVICE_TOKENS: is not set, and');
     expect(readConfig({ ...NEEDED, RUNNER_HOST }).trust.tokens).toHaveLength(1);

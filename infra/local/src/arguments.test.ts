@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { parseArguments } from './arguments.ts';
 
 describe('arguments of npm start', () => {
-  it('without any, all is as usual', () => {
+  it('mean the defaults if there are none', () => {
     expect(parseArguments([])).toEqual({ fresh: false, demo: true, observe: false, scale: {}, ports: {} });
   });
 
-  it('reads what is asked for, scaling as often as given', () => {
+  it('are read, --scale as often as it is given', () => {
     const args = [
       '--fresh',
       '--scale',
@@ -26,7 +26,7 @@ describe('arguments of npm start', () => {
     });
   });
 
-  it('shows help', () => {
+  it('can ask for help', () => {
     expect(parseArguments(['--help'])).toBeNull();
   });
 
@@ -37,7 +37,7 @@ describe('arguments of npm start', () => {
     [['--console-port', '99999'], /--console-port must be a port/],
     [['--freshh'], /--freshh/],
     [['extra'], /extra/],
-  ])('refuses %j by name, with the usage', (args, message) => {
+  ])('such as %j are refused by name, with the usage', (args, message) => {
     expect(() => parseArguments(args)).toThrow(
       expect.objectContaining({
         message: expect.stringMatching(message),

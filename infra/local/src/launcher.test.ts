@@ -46,7 +46,7 @@ describe('a start says how to manage the stack', () => {
     expect(named(LOCAL)).toBe('npm run -s ctl -- --help');
   });
 
-  it.each(['/srv/tide gate', "/srv/o'neil", '/srv/$HOME'])('by one that tells the folder %s', (dataDir) => {
+  it.each(['/srv/tide gate', "/srv/o'neil", '/srv/$HOME'])('by one that names the folder %s', (dataDir) => {
     const command = named(dataDir).replace('npm run -s ctl -- --help', 'printenv TIDEGATE_DATA_DIR');
     expect(execFileSync('sh', ['-c', command], { encoding: 'utf8' })).toBe(`${dataDir}\n`);
   });
@@ -136,7 +136,7 @@ describe('a start says of model servers that run on this machine', () => {
     expect(await unpublished(postgres.url, [ollama('b')])).toEqual(unknown);
   });
 
-  it('what it knows, also when the connection for it cannot be closed', async () => {
+  it('what it knows, even when the connection for it cannot be closed', async () => {
     const postgres = await testPostgres();
     const close = async (db: Db) => {
       await closeDb(db);

@@ -81,7 +81,7 @@ describe("the models of root's stack", () => {
     },
   );
 
-  asRoot('can be started although Node and all files of the checkout are only for root', async () => {
+  asRoot('can be started even if Node and all files of the checkout are only for root', async () => {
     const node = join(root, 'node');
     copyFileSync(process.execPath, node);
     for (const path of [node, join(root, STANDIN), join(root, MODULE, 'package.json')])
@@ -89,7 +89,7 @@ describe("the models of root's stack", () => {
     await answers(open({ node }));
   });
 
-  asRoot('leave nothing behind of a launcher that was killed, at the next start', () => {
+  asRoot('leave nothing behind from a launcher that was killed, once the next one starts', () => {
     const { standin } = open();
     expect(open().standin).not.toBe(standin);
     expect(existsSync(standin)).toBe(false);

@@ -87,7 +87,7 @@ describe('a store that someone else runs', () => {
   });
 
   it.each(['hidden', 'mysql://me:hidden@host/x', 'postgresql://me:hidden@host:port/x'])(
-    'needs an address that is one: not DATABASE_URL=%s',
+    'needs a valid address: not DATABASE_URL=%s',
     async (url) => {
       const { message, hint } = await refused(start({ databaseUrl: url }));
       expect(message).toBe('DATABASE_URL is not the address of a Postgres server.');
@@ -96,11 +96,11 @@ describe('a store that someone else runs', () => {
   );
 
   it.each(['hidden', 'http://hidden', 'redis+sentinel://:hidden@host'])(
-    'needs an address that is one: not REDIS_URL=%s',
+    'needs a valid address: not REDIS_URL=%s',
     async (url) => expect((await refused(start({ redisUrl: url }))).message).toMatch(/^REDIS_URL /),
   );
 
-  it('and is a Redis without an append-only file is warned of, once', async () => {
+  it('is warned of, once, if it is a Redis without an append-only file', async () => {
     for (const appendonly of [false, true]) {
       const redis = await testRedis({ appendonly });
       const warnings: string[] = [];
@@ -117,8 +117,8 @@ describe('a store that someone else runs', () => {
   });
 });
 
-describe('a data folder that cannot be used fails the start with the step and the cause', () => {
-  onLinux('when it is full, with where else the data may be', async () => {
+describe('a data folder that cannot be used fails the start, which names the step and the cause', () => {
+  onLinux('when it is full, and says where else the data may be', async () => {
     symlinkSync('/dev/full', join(dataDir, `launcher.pid.${process.pid}`));
     const { message, hint } = await refused(start({}));
     expect(message).toBe(`The data folder ${dataDir} cannot be used: no space left on the device`);
@@ -143,7 +143,7 @@ describe('a data folder that cannot be used fails the start with the step and th
     );
   });
 
-  asRoot('when it, or something in it, is another user’s, with whose', async () => {
+  asRoot('when it, or something in it, belongs to another user, and says to whom', async () => {
     const folder = join(dataDir, 'data');
     mkdirSync(folder, { mode: 0o700 });
     chownSync(folder, 65_534, 65_534);
@@ -158,15 +158,18 @@ describe('a data folder that cannot be used fails the start with the step and th
     expect(part).toContain(`${join(folder, 'redis')} belongs to user 65534; this is user 0.`);
   });
 
-  asRoot('and one that root makes lets its Postgres pass, and holds nothing to read', async () => {
-    const folder = join(dataDir, 'data');
-    await (await start({ dataDir: folder })).stop();
-    expect(statSync(folder).mode & 0o777).toBe(0o711);
-    for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o077).toBe(0);
-  });
+  asRoot(
+    'but one that root makes lets its Postgres pass, and holds nothing that others can read',
+    async () => {
+      const folder = join(dataDir, 'data');
+      await (await start({ dataDir: folder })).stop();
+      expect(statSync(folder).mode & 0o777).toBe(0o711);
+      for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o077).toBe(0);
+    },
+  );
 });
 
-it('a start that fails leaves none of the folders that it has made, and all that were there', async () => {
+it('a start that fails removes the folders that it has made, and leaves those that were there', async () => {
   const databaseUrl = `postgresql://me:hidden@127.0.0.1:${await freePort()}/tidegate`;
   await refused(start({ dataDir: join(dataDir, 'made', 'deep'), databaseUrl }));
   expect(readdirSync(dataDir)).toEqual([]);

@@ -47,7 +47,7 @@ const layout: Layout = {
 };
 
 it.each(servicesOf(ROOT).map((kind) => [kind.name, kind] as const))(
-  'the %s has no secret from outside that it does not read, in a file or not',
+  'the %s is given no secret from outside that it does not read, whether in a file or not',
   (name, kind) => {
     const instance: Instance = { service: name, name, port: 1, adminPort: 2 };
     for (const suffix of ['', '_FILE']) {
@@ -64,7 +64,7 @@ it.each(servicesOf(ROOT).map((kind) => [kind.name, kind] as const))(
   },
 );
 
-it('stand-ins and Prometheus have none of them, and whatever else the launcher has', () => {
+it('stand-ins and Prometheus are given no such secret, but whatever else the launcher has', () => {
   const env = { ...Object.fromEntries(ALL.map((secret) => [secret, OUTER])), HF_HOME: '/models' };
   expect(inherited(env)).toEqual({ HF_HOME: '/models' });
 });

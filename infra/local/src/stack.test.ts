@@ -172,7 +172,7 @@ describe('the local stack', () => {
     }
   });
 
-  it('tells every gateway all limiters, and nothing of the databases', async () => {
+  it('tells every gateway about all limiters, and nothing about the databases', async () => {
     const stack = await start({
       scale: { limiter: 2, gateway: 2 },
       env: { gateway: { LOG_LEVEL: 'warn' }, 'gateway-2': { LOG_LEVEL: 'error' } },
@@ -301,7 +301,7 @@ describe('the local stack', () => {
     expect(env.RUNNER_STOP_MODELS_ON_EXIT).toBeUndefined();
   });
 
-  it('ends models itself when it stops: asks them first, and those that do not hear it are killed', async () => {
+  it('ends models itself when it stops: it asks them first, and kills those that do not react', async () => {
     const stack = await start({ stopTimeoutMs: 1_000 });
     const asked = join(stack.dataDir, 'asked');
     const polite = await startModel(`require('fs').writeFileSync('${asked}', 'yes'); process.exit()`);

@@ -102,11 +102,11 @@ describe('roles', () => {
     ],
   ];
 
-  it('are asked for by every operation there is', () => {
+  it('are checked by every operation there is', () => {
     expect([...Object.keys(GUARDED), ...OTHERS].sort()).toEqual(Object.keys(fixture.control).sort());
   });
 
-  it('say in words what is wrong with an input of another type, and name the field', async () => {
+  it('guard operations that say in words what is wrong with an input of another type, and name the field', async () => {
     const org = await fixture.org('Other types');
     // Only ctl publishes what it has found, and its input is what was found.
     const { publishFound: _, ...taken } = GUARDED;
@@ -160,7 +160,7 @@ describe('roles', () => {
     },
   );
 
-  it('lets viewers do nothing but look and leave, and only owners change what is managed [auth.owners] [service.owners-manage] [state.key.revoked.owner] [state.model.stopped.owner]', () => {
+  it('let viewers do nothing but look and leave, and only owners change what is managed [auth.owners] [service.owners-manage] [state.key.revoked.owner] [state.model.stopped.owner]', () => {
     const allowed = (role: string) =>
       Object.entries(POLICY).filter(([, roles]) => (roles as readonly string[]).includes(role));
     for (const [action] of allowed('viewer')) expect(action).toMatch(/\.(read|list|show|leave)$/);
@@ -168,7 +168,7 @@ describe('roles', () => {
     expect(allowed('owner')).toHaveLength(Object.keys(POLICY).length);
   });
 
-  it('hides other organizations: theirs is refused as one that does not exist, and lists show only his own', async () => {
+  it("hide other organizations, which are refused like ones that do not exist, and lists show only one's own", async () => {
     const ours = await fixture.org('Mine');
     const theirs = await fixture.org('Hidden');
     const owner = await fixture.user(ours, 'owner');
@@ -185,7 +185,7 @@ describe('roles', () => {
     expect(fixture.limiter.revoked).toEqual([]);
   });
 
-  it('are named to whom another role is needed', async () => {
+  it('are named to those who would need another one', async () => {
     const org = await fixture.org('Named roles');
     const viewer = await fixture.user(org, 'viewer');
     const said = (result: Parameters<typeof refusal>[0]) => refusal(result).message;
@@ -197,7 +197,7 @@ describe('roles', () => {
     );
   });
 
-  it('keeps what is for operators from owners', async () => {
+  it('keep from owners what is for operators', async () => {
     const owner = await fixture.user(await fixture.org('Plain'), 'owner');
     expect(refusal(await fixture.control.createOrg(owner, { name: 'More' })).code).toBe('forbidden');
     expect(refusal(await fixture.control.setPlan(owner, { name: 'Free', keys: 50 })).code).toBe('forbidden');
@@ -205,7 +205,7 @@ describe('roles', () => {
 });
 
 describe('organizations', () => {
-  it('gives every name its own slug, also when many take it at once', async () => {
+  it('each get a slug of their own, even when many take the same name at once', async () => {
     const names = Array.from({ length: 6 }, () => 'Ærø & Søn GmbH');
     const created = await Promise.all(names.map((name) => fixture.control.createOrg(OPERATOR, { name })));
     const slugs = created.map((result) => value(result).slug);
@@ -219,9 +219,9 @@ describe('organizations', () => {
     ['Crème Brûlée', 'creme-brulee'],
     ['東京', 'org'],
     ['  --  ', 'org'],
-  ])('makes the slug of %j', (name, slug) => expect(slugOf(name)).toBe(slug));
+  ])('have a slug made from the name %j', (name, slug) => expect(slugOf(name)).toBe(slug));
 
-  it('names the plans there are when one is unknown', async () => {
+  it('name the plans there are if one is unknown', async () => {
     const refused = refusal(await fixture.control.createOrg(OPERATOR, { name: 'X', plan: 'Gold' }));
     expect(refused).toMatchObject({
       code: 'not_found',
@@ -235,7 +235,7 @@ describe('plans', () => {
   const versionOf = async (slug: string) =>
     (await db().org.findUniqueOrThrow({ where: { slug } })).limitsVersion;
 
-  it('puts new values in force for every organization on the plan, and for no other', async () => {
+  it('put new values in force for every organization on the plan, and for no other', async () => {
     const [a, b, other] = [
       await fixture.org('A', 'Starter'),
       await fixture.org('B', 'Starter'),
@@ -270,7 +270,7 @@ describe('plans', () => {
     ]);
   });
 
-  it('says when a change is saved but not in force, and doing it again puts it in force', async () => {
+  it('report a change that is saved but not in force, and doing it again puts it in force', async () => {
     const org = await fixture.org('Later', 'Free');
     fixture.limiter.away = true;
     expect(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'pro' })).toMatchObject({
@@ -284,7 +284,7 @@ describe('plans', () => {
     expect(fixture.limiter.refreshed).toHaveLength(1);
   });
 
-  it('of others are neither shown to an owner nor can an owner choose them', async () => {
+  it('of others can be neither seen nor chosen by an owner', async () => {
     const limits = { keys: 5, requestsPerMonth: 10, requestsPerMinute: 1, requestsAtOnce: 1 };
     const all = { ...limits, tokensPerMonth: 20, images: false };
     for (const name of ['Acme', 'Other'])
@@ -310,7 +310,7 @@ describe('plans', () => {
     expect(value(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'Acme' })).plan).toBe('Acme');
   });
 
-  it('creates a plan when all values are given, and says what is missing otherwise', async () => {
+  it('are created if all values are given; otherwise the refusal says what is missing', async () => {
     const all = {
       keys: 1,
       requestsPerMonth: 0,
@@ -326,7 +326,7 @@ describe('plans', () => {
     expect(value(await fixture.control.listPlans(OPERATOR)).at(-1)).toMatchObject({ name: 'Tiny', ...all });
   });
 
-  it('never allows more keys than the contract [limit.keys]', async () => {
+  it('never allow more keys than the contract [limit.keys]', async () => {
     expect(refusal(await fixture.control.setPlan(OPERATOR, { name: 'Pro', keys: 51 })).message).toContain(
       '1 to 50',
     );
@@ -334,7 +334,7 @@ describe('plans', () => {
 });
 
 describe('members', () => {
-  it('makes an account that the console can sign in with, its password shown once', async () => {
+  it('get an account that can sign in to the console, with a password that is shown once', async () => {
     const org = await fixture.org('People');
     const { control } = createFixture(db(), clock.now, { hashPassword: undefined });
     const added = value(
@@ -351,7 +351,7 @@ describe('members', () => {
     );
   });
 
-  it('adds nobody with a password that is common or the name of the organization', async () => {
+  it('are not added with a password that is common or the name of the organization', async () => {
     const org = await fixture.org('Weak Words');
     for (const password of ['sunshine', 'weakwords1']) {
       const input = { org, email: 'ada@weak.example', role: 'viewer', password } as const;
@@ -363,7 +363,7 @@ describe('members', () => {
     expect(value(await fixture.control.listMembers(OPERATOR, { org }))).toEqual([]);
   });
 
-  it('adds a known e-mail to another organization with its account as it is', async () => {
+  it('are added with the account that their e-mail already has, which stays as it is', async () => {
     const [one, two] = [await fixture.org('One'), await fixture.org('Two')];
     const email = 'both@example.com';
     const first = value(
@@ -389,7 +389,7 @@ describe('members', () => {
     );
   });
 
-  it('keeps an owner, even when the last two remove each other at the same time', async () => {
+  it('always include an owner, even when the last two remove each other at the same time', async () => {
     const org = await fixture.org('Owned');
     const [a, b] = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
     const results = await Promise.all([
@@ -401,7 +401,7 @@ describe('members', () => {
     expect(members.filter((member) => member.role === 'owner')).toHaveLength(1);
   });
 
-  it('have the role before a change in the trail, too', async () => {
+  it('have their role from before a change in the trail, too', async () => {
     const org = await fixture.org('Roles');
     const { email } = await fixture.user(org, 'member');
     value(await fixture.control.setMemberRole(OPERATOR, { org, email, role: 'owner' }));
@@ -411,7 +411,7 @@ describe('members', () => {
 });
 
 describe('models', () => {
-  it('publishes a model with its upstream key sealed, and tells the runner', async () => {
+  it('are published with their upstream key sealed, and the runner is told', async () => {
     const org = await fixture.org('Models');
     const published = value(
       await fixture.control.publishModel(OPERATOR, {
@@ -437,7 +437,7 @@ describe('models', () => {
     );
   });
 
-  it('publishes URLs with a health path, for servers whose list of models tells nothing', async () => {
+  it('are published at URLs with a health path, for servers whose list of models says nothing', async () => {
     const org = await fixture.org('Without a list');
     const model = { org, name: 'm', ...external, healthPath: '/up' };
     const { id } = value(await fixture.control.publishModel(OPERATOR, model));
@@ -445,7 +445,7 @@ describe('models', () => {
     expect(settings).toEqual({ urls: ['http://127.0.0.1:9/v1'], healthPath: '/up' });
   });
 
-  it('publishes a command with how it is probed and how long it may take to start', async () => {
+  it('are published as a command, with how it is probed and how long it may take to start', async () => {
     const org = await fixture.org('Slow models');
     const slow = { ...process_, healthPath: '/up', startTimeoutS: 3_600 };
     const { id } = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...slow }));
@@ -453,7 +453,7 @@ describe('models', () => {
     expect(settings).toEqual({ command: process_.command, healthPath: '/up', startTimeoutS: 3_600 });
   });
 
-  it('keeps a name for one model at a time', async () => {
+  it('share their name with no other published model', async () => {
     const org = await fixture.org('Names');
     const publish = () => fixture.control.publishModel(OPERATOR, { org, name: 'm', ...process_ });
     const results = await Promise.all([publish(), publish(), publish()]);
@@ -480,7 +480,7 @@ describe('models', () => {
     [{ ...external, name: 'm', startTimeoutS: 60 }, 'startTimeoutS'],
     [{ ...external, name: 'm', healthPath: 'up' }, 'healthPath'],
     [{ ...process_, name: 'm', upstreamKey: 'a\nb' }, 'upstreamKey'],
-  ])('refuses %j by its field %s', async (input, field) => {
+  ])('such as %j are refused for the field %s', async (input, field) => {
     const org = await fixture.org('Bad models');
     expect(refusal(await fixture.control.publishModel(OPERATOR, { org, ...input } as never)).field).toBe(
       field,
@@ -497,9 +497,9 @@ describe('models', () => {
     ['http://box?x=1', null],
     ['box:8000', null],
     ['', null],
-  ])('takes %j as the base %j', (url, base) => expect(baseUrlOf(url)).toBe(base));
+  ])('with the URL %j have the base %j', (url, base) => expect(baseUrlOf(url)).toBe(base));
 
-  it('starts and stops through the runner, and changes nothing while it is unavailable', async () => {
+  it('start and stop through the runner, and not while it is unavailable', async () => {
     const org = await fixture.org('Moves');
     const { id } = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...process_ }));
     expect(value(await fixture.control.stopModel(OPERATOR, { org, name: 'm' })).condition).toBe('stopped');
@@ -512,7 +512,7 @@ describe('models', () => {
   });
 
   it.each(['model.start', 'model.stop'] as const)(
-    'leaves %s in the audit trail before the runner is asked, which may do it and not answer',
+    'have %s in the audit trail before the runner is asked, which may do it and not answer',
     async (action) => {
       const org = await fixture.org(`Unanswered ${action}`);
       const { id } = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...process_ }));
@@ -530,7 +530,7 @@ describe('models', () => {
     },
   );
 
-  it('lists its own models alone with their requests in flight, the runner not asked when told so, and without a count while it is unavailable', async () => {
+  it('are listed to their own organization alone, with their requests in flight, or without if the runner is unavailable or is not to be asked', async () => {
     const [org, other] = [await fixture.org('Busy'), await fixture.org('Elsewhere')];
     const publish = async (to: string, name: string) =>
       value(await fixture.control.publishModel(OPERATOR, { org: to, name, ...external })).id;

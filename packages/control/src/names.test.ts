@@ -69,7 +69,7 @@ describe('a name that people see', () => {
     expect(refusal(await call(name))).toMatchObject({ code: 'invalid_input', field });
   });
 
-  it.each(OPERATIONS)('is taken by %s without such', async (_operation, _field, call) => {
+  it.each(OPERATIONS)('is accepted by %s without such characters', async (_operation, _field, call) => {
     value(await call('plain'));
   });
 });

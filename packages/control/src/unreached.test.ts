@@ -17,7 +17,7 @@ const said = async (error: unknown, actor: Parameters<typeof applyLimits>[1] = O
 };
 
 describe('a call that failed', () => {
-  it('refused for lack of a service token is not reported as unreachable', async () => {
+  it('for lack of a service token is not reported as unreachable', async () => {
     expect(await said(notAccepted)).toContain(
       `the limiter does not accept calls from this program (${notAccepted.details}).`,
     );
@@ -32,7 +32,7 @@ describe('a call that failed', () => {
       expect(unreached('runner', error, OPERATOR)).toContain('be reached');
   });
 
-  it('is told to a user as not available right now, whatever the reason', async () => {
+  it('is reported to a user as not available right now, whatever the reason', async () => {
     for (const error of [notAccepted, new Error('x')]) {
       expect(await said(error, OWNER)).toContain('the limiter is not available right now.');
       expect(unreached('runner', error, OWNER)).toBe('the runner is not available right now');

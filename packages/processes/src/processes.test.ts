@@ -65,7 +65,7 @@ describe('the identity of a process', () => {
 });
 
 describe('a record without an identity', () => {
-  it('is of no process, neither a dead one nor a live one', () => {
+  it('belongs to no process, neither a dead one nor a live one', () => {
     const dead = { pid: 2 ** 30 } as KnownProcess;
     expect([dead, { pid: process.pid } as KnownProcess].filter(isAlive)).toEqual([]);
   });

@@ -134,21 +134,21 @@ const BREAKS: readonly (readonly [string, RegExp, (draft: Draft) => void])[] = [
   ],
   ['a row on another day', /written on 2026-12-01/, (d) => set(at(d.rows, 0), { day: '2026-12-01' })],
   ['a day rollup too high', /day rollup/, (d) => void at(d.days, 0).requests++],
-  ['a day rollup that counts an error less', /day rollup/, (d) => void at(d.days, 3).errors--],
+  ['a day rollup with one error too few', /day rollup/, (d) => void at(d.days, 3).errors--],
   ['a day rollup that is missing', /3 day rollups/, (d) => void d.days.pop()],
   ['a day rollup for another model', /day rollup/, (d) => set(at(d.days, 0), { model: 'mdl_ebb' })],
   ['a month total too low', /month total/, (d) => void at(d.months, 0).requests--],
-  ['a month total of other tokens', /month total/, (d) => void at(d.months, 1).charged++],
+  ['a month total with other tokens', /month total/, (d) => void at(d.months, 1).charged++],
   ['a month that is missing', /month total undefined/, (d) => void d.months.pop()],
   ['a ledger too high', /ledger/, (d) => void at(d.ledgers, 0).requests++],
-  ['a ledger of other tokens', /ledger/, (d) => void at(d.ledgers, 0).charged--],
+  ['a ledger with other tokens', /ledger/, (d) => void at(d.ledgers, 0).charged--],
   ['tokens still reserved', /still reserved/, (d) => set(at(d.ledgers, 0), { reserved: CONTEXT })],
   [
-    'a call that is no row',
+    'a call without a row',
     /4 calls|called, no row|by the other side/,
     (d) => d.calls.push({ ...at(d.calls, 0), number: 9, order: { ...at(d.calls, 0).order, tag: 'other' } }),
   ],
-  ['a request that called twice', /called the model twice/, (d) => d.calls.push(at(d.calls, 0))],
+  ['a request that called the model twice', /called the model twice/, (d) => d.calls.push(at(d.calls, 0))],
   [
     'a row that the model knows nothing of',
     /by the other side/,
@@ -177,7 +177,7 @@ const BREAKS: readonly (readonly [string, RegExp, (draft: Draft) => void])[] = [
     (d) => set(at(d.calls, 0), { order: { ...at(d.calls, 0).order, tokens: 77 } }),
   ],
   [
-    'an answer with usage written without',
+    'an answer with usage written without it',
     /rows answered with/,
     (d) => {
       at(d.rows, 0).prompt = null;
@@ -186,7 +186,7 @@ const BREAKS: readonly (readonly [string, RegExp, (draft: Draft) => void])[] = [
     },
   ],
   [
-    'a client told another usage than the model said',
+    'a client that was told other usage than the model said',
     /client was told/,
     (d) => set(at(d.seen, 0), { usage: { prompt_tokens: 1, completion_tokens: 6 } }),
   ],
@@ -215,7 +215,7 @@ const BREAKS: readonly (readonly [string, RegExp, (draft: Draft) => void])[] = [
 ];
 
 describe('the judge', () => {
-  it('finds nothing wrong where all agree, an excused loss included', () => {
+  it('finds nothing wrong when everything agrees, an excused loss included', () => {
     expect(verdict(sound())).toEqual([]);
     const draft = sound();
     const row = at(draft.rows, 0);

@@ -25,14 +25,14 @@ const sound: Live = {
 };
 
 describe('what must hold at every instant', () => {
-  it('does when all agree and every cap is just reached', () => {
+  it('does when everything agrees and every cap is just reached', () => {
     expect(liveViolations(org, sound)).toEqual([]);
   });
 
   it.each<[string, Partial<Live>, RegExp]>([
     ['a slot that nothing holds', { inFlight: 3 }, /3 slots counted, 2 open/],
     ['a record without its slot', { open: 3 }, /2 slots counted, 3 open/],
-    ['a large body too many', { large: 2 }, /2 large bodies counted/],
+    ['one large body too many', { large: 2 }, /2 large bodies counted/],
     ['tokens reserved by nobody', { reserved: 1_001 }, /tokens reserved/],
     ['in flight above the cap', { inFlight: 4, open: 4 }, /4 in flight, at most 3/],
     ['requests above those of the month', { requests: 11 }, /11 requests in the month/],
@@ -54,14 +54,14 @@ describe('a silent gateway', () => {
   });
 });
 
-describe('quiet', () => {
+describe('a quiet system', () => {
   const still = {
     live: [{ ...sound, open: 0, openLarge: 0, inFlight: 0, reserved: 0 }],
     waiting: 0,
     dead: 0,
   };
 
-  it('is when nothing is left', () => {
+  it('is one that has nothing left', () => {
     expect(remains(still)).toEqual([]);
   });
 
@@ -71,7 +71,7 @@ describe('quiet', () => {
     ['a settlement in an outbox', { live: [{ ...sound, outbox: 1 }] }, /in outboxes/],
     ['a job', { waiting: 1 }, /jobs queued/],
     ['a dead letter', { dead: 1 }, /dead letters/],
-  ])('is not while there is %s', (_name, change, text) => {
+  ])('is not one that still has %s', (_name, change, text) => {
     expect(remains({ ...still, ...change }).join('\n')).toMatch(text);
   });
 });

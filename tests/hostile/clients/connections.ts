@@ -10,7 +10,7 @@ const IDLE_CONNECTIONS = 3_000;
 
 export function describeConnections({ base, key, connection, asked }: World): void {
   describe('thousands of connections that ask for nothing', () => {
-    it('are served beside, and closed in time whether they are silent, half-said or dripping', async () => {
+    it('do not keep others from being served, and are closed in time whether silent, half-sent or dripping', async () => {
       const opened: Socket[] = [];
       for (let i = 0; i < IDLE_CONNECTIONS; i += 100) {
         opened.push(...(await Promise.all(Array.from({ length: 100 }, connection))));
@@ -36,7 +36,7 @@ export function describeConnections({ base, key, connection, asked }: World): vo
       clearInterval(drip);
     });
 
-    it('a slow head is answered with 408 before its connection is closed', async () => {
+    it('with a slow head are answered with 408 before they are closed', async () => {
       const socket = await connection();
       socket.write(`GET ${MODELS} HTTP/1.1\r\nauthorization: Bearer ${key()}\r\nx: `);
       const answer = await readWire(socket);

@@ -143,7 +143,7 @@ export function describeHangUps(world: World): void {
       );
     });
 
-    it('is an error at the full price from the reservation on, nothing before, answered after [DONE] [metered.counted] [plan.settlement.interrupted]', async () => {
+    it('counts as an error at the full price from the reservation on, as nothing before, and as answered after [DONE] [metered.counted] [plan.settlement.interrupted]', async () => {
       const { totals, month } = await eventually(async () => {
         const usage = await usageOf(stack(), org);
         return usage.totals.requests - usage.totals.errors === counted.answers ? usage : null;

@@ -19,7 +19,7 @@ export function describeHeaders({ base, key, from }: World): void {
         '40 KiB in 4,000 headers',
         () => `${Array.from({ length: 4_000 }, (_, i) => `x-${i}: ${i}`).join('\r\n')}\r\n${bearer()}`,
       ],
-    ])('%s is no HTTP', async (_name, lines) => {
+    ])('%s is not HTTP', async (_name, lines) => {
       const answer = await get(lines());
       expect([answer.status, answer.code]).toEqual([400, 'invalid_request']);
     });
@@ -40,7 +40,7 @@ export function describeHeaders({ base, key, from }: World): void {
       expect([answer.status, answer.code]).toEqual([401, 'invalid_api_key']);
     });
 
-    it('nothing that is no key passes, and nothing breaks', async () => {
+    it('nothing that is not a key passes, and nothing breaks', async () => {
       await fc.assert(
         fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 200 }), async (value) => {
           const { status } = await get(`authorization: ${value.replace(/[\r\n]/g, '')}\r\n`);

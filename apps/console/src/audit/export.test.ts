@@ -26,7 +26,7 @@ const INCOMPLETE =
 const formatOf = (name: string) => FORMATS[name] as Format;
 
 describe('an export of the audit trail', () => {
-  it('has one JSON document a line, or one line of CSV with the details as JSON', async () => {
+  it('has one JSON document per line, or one line of CSV per event with its details as JSON', async () => {
     const page = { events: [event('evt_1', { name: 'a "b", c' })], next: null };
     const all = async (name: string) => {
       let text = '';
@@ -42,7 +42,7 @@ describe('an export of the audit trail', () => {
     ['a;=1', ';\\u003d1'],
     ['a; -1;\uff0b1', '; \\u002d1;\\uff0b1'],
     ['-1, "+1"', '-1, \\""+1'],
-  ])('keeps the name %j in CSV, and has no formula where a spreadsheet may cut', async (name, written) => {
+  ])('keeps the name %j in CSV, with no formula where a spreadsheet may split it', async (name, written) => {
     const line = formatOf('csv').line(event('evt_1', { name, models: [name] }));
     const [, cell = ''] = /,("\{.*\}"),evt_1/.exec(line) ?? [];
     expect(cell).toContain(written);
@@ -50,12 +50,12 @@ describe('an export of the audit trail', () => {
     expect(JSON.parse(cell.slice(1, -1).replaceAll('""', '"'))).toEqual({ name, models: [name] });
   });
 
-  it('marks a cell that is a formula', () => {
+  it('marks a cell that would be a formula', () => {
     const line = formatOf('csv').line({ ...event('evt_1'), actor: '=1', target: '@x' });
     expect(line).toContain(",'=1,key.create,'@x,{},");
   });
 
-  it('reads pages as they are taken, and ends after 500', async () => {
+  it('reads pages only as they are needed, and ends after 500', async () => {
     const { first, read, pages } = trail();
     const pieces = exported(formatOf('jsonl'), first, read);
     for (let i = 0; i < 3; i++) await pieces.next();
@@ -64,7 +64,7 @@ describe('an export of the audit trail', () => {
     expect(pages()).toBe(499);
   });
 
-  it('says in its last line that it is not whole, and which day has the rest', async () => {
+  it('says in its last line that it is incomplete, and which day has the rest', async () => {
     const linesOf = async (name: string) => {
       const { first, read } = trail();
       let text = '';
@@ -77,7 +77,7 @@ describe('an export of the audit trail', () => {
     expect((await linesOf('csv')).at(-1)).toBe(`,,incomplete,,"${INCOMPLETE}",`);
   });
 
-  it('says nothing of the kind if it is whole, even with the last page that it may have', async () => {
+  it('says nothing of the kind if it is complete, even with as many pages as it may have', async () => {
     const { first, read, pages } = trail();
     const upTo500 = async () => {
       const { value } = await read();

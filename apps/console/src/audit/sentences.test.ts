@@ -4,7 +4,7 @@ import { sentenceOf } from './sentences.ts';
 const event = (action: string, details: Record<string, unknown>) =>
   sentenceOf({ id: 'e', at: '2026-11-22T00:00:00Z', actor: 'ctl', target: 't', action, details });
 
-it('an event is told in the words of the screens, without internal names', () => {
+it('an event is described in the words of the screens, without internal names', () => {
   const published = { name: 'm', mode: 'wake_on_request', driver: 'external', contextTokens: 8_192 };
   expect(event('model.publish', { ...published, upstreamKey: true })).toEqual({
     verb: 'Published model',
@@ -34,7 +34,7 @@ it('what people did to themselves does not name them twice', () => {
   expect(own('account.changePassword', 'bob@example.com')).toBe('Changed the password of bob@example.com');
 });
 
-it('a change of role names both roles, and an older event the one that it has', () => {
+it('a change of role names both roles, and an older event names the one that it has', () => {
   const changed = { email: 'ada@example.com', role: 'owner' };
   expect(event('member.setRole', { ...changed, from: 'member' })).toEqual({
     verb: 'Changed the role of',
@@ -52,7 +52,7 @@ it('a model keeps its name, whatever it is called', () => {
   ]);
 });
 
-it('a time is told as on the other screens, and a name that looks like one is not', () => {
+it('a time is shown as on the other screens, and a name that looks like a time stays as it is', () => {
   const times = { expiresOn: '2027-03-31', until: '2026-11-23T04:15:39.800Z' };
   expect(event('key.create', { name: '2027-03-31', ...times, prefix: '2027-03-31' })).toEqual({
     verb: 'Created key',

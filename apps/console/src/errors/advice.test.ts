@@ -13,7 +13,7 @@ it('each error code has a meaning and something to do, in sentences', () => {
   }
 });
 
-it('a code of another version is no fault', () => {
+it('a code from another version is shown as it is, with advice to update', () => {
   expect(adviceOf('toString').action).toBe('Update the console.');
   expect(codeText('upstream_error')).toBe('upstream_error (502)');
   expect(codeText('gateway_lost')).toBe('gateway_lost');

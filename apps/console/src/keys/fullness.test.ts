@@ -12,12 +12,15 @@ describe('the limits on the number of keys', () => {
     [{ valid: 4, total: 4 }, true, '4 are in use: revoke keys, or change the plan'],
     [{ valid: 1, total: 950 }, false, 'There are 950 keys, revoked ones included; the ceiling is 1,000'],
     [{ valid: 1, total: 1_000 }, true, 'delete revoked ones to create another'],
-  ])('are told before they bite: of %j creating is blocked %s, with %j', (count, blocked, message) => {
-    const told = fullness({ ...count, plan: 'Free' }, RULES);
-    expect(told.blocked).toBe(blocked);
-    if (message === null) expect(told.message).toBeNull();
-    else expect(told.message).toContain(message);
-  });
+  ])(
+    'are announced before they are reached: with %j, creating a key is blocked (%s), and the note is %j',
+    (count, blocked, message) => {
+      const told = fullness({ ...count, plan: 'Free' }, RULES);
+      expect(told.blocked).toBe(blocked);
+      if (message === null) expect(told.message).toBeNull();
+      else expect(told.message).toContain(message);
+    },
+  );
 
   it('count neither revoked keys nor those of pages that have ended as in use', () => {
     const [nowMs, past, later] = [

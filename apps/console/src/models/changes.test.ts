@@ -34,17 +34,17 @@ describe('what an edited model changes', () => {
     });
   });
 
-  it('takes away what was emptied, but keeps the key unless told to remove it', () => {
+  it('removes what was emptied, but keeps the key unless told to remove it', () => {
     expect(edited({ upstreamModel: '', upstreamKey: '' })).toEqual({ upstreamModel: null });
     expect(edited({}, true)).toEqual({ upstreamKey: null });
     expect(edited({ upstreamKey: 'sk-new' })).toEqual({ upstreamKey: 'sk-new' });
   });
 
-  it('leaves a number that was emptied to be refused, not to be 0', () => {
+  it('leaves a number that was emptied to be refused, and does not make it 0', () => {
     expect(edited({ contextTokens: '' })).toEqual({ contextTokens: null });
   });
 
-  it('has the times of a command that sleeps', () => {
+  it('includes the times of a command that sleeps', () => {
     const settings = { ...external, urls: null, startTimeoutS: 30 };
     const sleeping = { contextTokens: 100, sleepAfterS: 600 };
     const change = (changes: object) =>

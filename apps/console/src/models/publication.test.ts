@@ -4,7 +4,7 @@ import { checkOf, connectionOf, filledIn, NOTHING_YET, publicationInputOf } from
 const SERVED = { name: 'qwen', upstreamModel: '/m/qwen.gguf', kind: 'vision', contextTokens: 4_096 } as const;
 
 describe('the publishing form', () => {
-  it('sends what is typed, without empty fields and blanks', () => {
+  it('sends what is typed, without empty fields or surrounding blanks', () => {
     const typed = { ...NOTHING_YET, name: ' a ', urls: 'http://x, http://y\nhttp://z ', upstreamKey: ' k ' };
     const urls = ['http://x', 'http://y', 'http://z'];
     expect(publicationInputOf('o', typed)).toEqual({
@@ -31,7 +31,7 @@ describe('the publishing form', () => {
     expect(filledIn({ ...NOTHING_YET, name: 'mine' }, SERVED, undefined).name).toBe('mine');
   });
 
-  it('follows when another of the models is chosen, and keeps a context that nobody reports', () => {
+  it('follows when another of the models is chosen, and keeps the context if none is reported for that one', () => {
     const first = filledIn(NOTHING_YET, SERVED, undefined);
     const other = { name: 'b', upstreamModel: 'b', kind: 'text', contextTokens: null } as const;
     expect(filledIn(first, other, SERVED)).toMatchObject({

@@ -13,7 +13,7 @@ const codes = Object.keys(ERRORS).filter((code) => !Object.hasOwn(REFUSAL_CAUSES
 const words = [...causes, ...codes].map((name) => ({ name, ...wordsOf(name, limits) }));
 
 describe('the words for refusals', () => {
-  it('say of each cause what it means and what to do, in sentences without internal words', () => {
+  it('say what each cause means and what to do, in sentences without internal words', () => {
     for (const { meaning, action } of words) {
       expect(meaning).toMatch(SENTENCES);
       expect(action).toMatch(SENTENCES);
@@ -26,17 +26,17 @@ describe('the words for refusals', () => {
     }
   });
 
-  it('have a title of its own for each cause, so that charts can tell them apart', () => {
+  it('give each cause a title of its own, so that charts can tell them apart', () => {
     expect(new Set(words.map(({ title }) => title)).size).toBe(words.length);
   });
 
-  it('name the number of a limit: of the plan, and of the key that is looked at', () => {
+  it("name the number of the limit, whether it is the plan's or that of the key being looked at", () => {
     expect(wordsOf('org_requests_per_minute', limits).meaning).toContain('1,234 requests in any 60 seconds');
     const key = { requestsPerMinute: 60, requestsAtOnce: 4 };
     expect(wordsOf('key_requests_at_once', { ...limits, key }).meaning).toContain('4 requests in progress');
   });
 
-  it('of another version are no fault', () => {
+  it('from another version are shown as they are, with advice to update', () => {
     expect(wordsOf('toString', limits)).toMatchObject({ title: 'toString', action: 'Update the console.' });
   });
 });

@@ -8,7 +8,7 @@ describe('choices of a filter', () => {
     expect(sentWith(some(50), '7', 'keys')).toEqual({ options: some(50) });
   });
 
-  it('are fetched when needed if they are many, but for what is chosen', () => {
+  it('are fetched when needed if they are many, except for what is chosen', () => {
     expect(sentWith(some(51), '7', 'keys')).toEqual({
       options: [{ id: '7', name: 'Key 7' }],
       more: 'keys',

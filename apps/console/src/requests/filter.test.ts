@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { fieldTimeOf, requestFilterOf, requestInputOf, requestQueryOf } from './filter.ts';
 
-it('what a link says of a filter is read back, and nothing else', () => {
+it('a filter is read back from its link, and nothing else is', () => {
   const filter = {
     key: 'key_1',
     model: '',
@@ -21,13 +21,13 @@ it('what a link says of a filter is read back, and nothing else', () => {
   });
 });
 
-it('a day that a filter ends with stays included when its fields are sent again', () => {
+it('the last day of a filter stays included when its fields are sent again', () => {
   expect(fieldTimeOf('2026-11-23', { ends: true })).toBe('2026-11-24T00:00');
   expect(fieldTimeOf('2026-12-31', { ends: true })).toBe('2027-01-01T00:00');
   expect(fieldTimeOf('2026-11-23T10:15:20Z', { ends: true })).toBe('2026-11-23T10:15');
 });
 
-it('a day that a filter begins with begins at midnight, and what is no day leaves the field empty', () => {
+it('the first day of a filter begins at midnight, and what is not a day leaves the field empty', () => {
   expect(fieldTimeOf('2026-11-23')).toBe('2026-11-23T00:00');
   expect(fieldTimeOf('')).toBe('');
   expect(fieldTimeOf('2026-99-99', { ends: true })).toBe('');

@@ -6,7 +6,7 @@ const readRefused = (code: RefusalCode) => () => read({ ok: false, refusal: { co
 
 describe('what a screen reads', () => {
   it.each(['not_found', 'invalid_input', 'forbidden'] as const)(
-    'is not there if it is refused as %s',
+    'is reported as not found if it is refused as %s',
     (code) => {
       expect(readRefused(code)).toThrow('NEXT_HTTP_ERROR_FALLBACK;404');
     },

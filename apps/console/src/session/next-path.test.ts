@@ -18,7 +18,7 @@ describe('the page after signing in', () => {
     ['o/demo', '/'],
     ['', '/'],
     [null, '/'],
-  ])('is a path of this console: of %j it is %s', (wished, path) => {
+  ])('is a path of this console: for %j it is %s', (wished, path) => {
     expect(sameSitePath(wished)).toBe(path);
   });
 

@@ -6,7 +6,7 @@ describe('the idle time of sessions', () => {
     [28_800_000, '8 hours'],
     [3_600_000, '1 hour'],
     [5_400_000, '90 minutes'],
-  ])('is said in words: %i ms are %s', (ms, words) => {
+  ])('is put into words: %i ms are %s', (ms, words) => {
     expect(timeInWords(ms)).toBe(words);
   });
 });
@@ -31,7 +31,7 @@ describe('a visitor who is not signed in', () => {
     ['unable_to_link_account', /belongs to another identity/],
     ['access_denied', /did not confirm who you are/],
     ['invalid_code', /did not confirm who you are/],
-  ])('hears why the sign-in failed: of %s', (error, words) => {
+  ])('is told why the sign-in failed: for %s', (error, words) => {
     const told = signInTrouble(error);
     if (words === null) expect(told).toBeNull();
     else expect(told).toMatch(words);

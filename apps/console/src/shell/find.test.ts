@@ -17,14 +17,14 @@ const ALL = [
 const names = (text: string) => found(ALL, text).map(({ name }) => name);
 
 describe('what is found', () => {
-  it('has each word in its name or hint, in any case', () => {
+  it('has each word in its name or hint, in upper or lower case', () => {
     expect(names('NIGHT')).toEqual(['Night reports', 'night-owl']);
     expect(names('reports  night')).toEqual(['Night reports']);
     expect(names('ti_abc')).toEqual(['Night reports']);
     expect(names('nothing')).toEqual([]);
   });
 
-  it('is every screen without a text, and at most 8 of a group with one', () => {
+  it('is every screen if nothing is typed, and at most 8 of each group otherwise', () => {
     expect(names(' ')).toEqual(['Usage']);
     expect(names('example')).toHaveLength(8);
   });

@@ -8,24 +8,24 @@ const memberships = [
 const back = (pathname: string) => lastPath(placeOf(pathname) ?? undefined, memberships);
 
 describe('the last place', () => {
-  it('is the screen of the organization, also when one was on a page of that screen', () => {
+  it('is the screen of the organization, even if the user was on a page of that screen', () => {
     expect(back('/o/two/usage')).toBe('/o/two/usage');
     expect(back('/o/one/keys/key_1')).toBe('/o/one/keys');
   });
 
   it.each(['/account', '/o/one', '/o/gone/keys', '/o/one/nothing', '/o/two/try', '//evil/keys', ''])(
-    'is not kept of %s: the user may not go there, or it is no screen',
+    'is not kept for %s: the user may not go there, or it is not a screen',
     (pathname) => expect(back(pathname)).toBeNull(),
   );
 
-  it('is nothing, whatever somebody wrote into the cookie', () => {
+  it('is never anything but a screen, whatever somebody wrote into the cookie', () => {
     for (const place of ['one', 'one/../../x', 'one/keys/../x', '/', undefined])
       expect(lastPath(place, memberships)).toBe(place === 'one/keys/../x' ? '/o/one/keys' : null);
   });
 });
 
 describe('another organization', () => {
-  it('opens on the same screen, and on its keys where the role does not have that screen', () => {
+  it('opens on the same screen, or on its keys if the role does not have that screen', () => {
     const [one, two] = memberships;
     expect(sameScreenIn(one, '/o/two/usage')).toBe('/o/one/usage');
     expect(sameScreenIn(one, '/o/two/models/mdl_1')).toBe('/o/one/keys');

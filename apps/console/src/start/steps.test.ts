@@ -35,11 +35,11 @@ describe('the first steps', () => {
       false,
       'a cannot be called. Its server does not answer.',
     ],
-  ])('have a model only if one can answer: %j', (models, done, what) => {
+  ])('tick the model only if one can answer: %j', (models, done, what) => {
     expect(told({ models }).model).toEqual({ done, told: what });
   });
 
-  it('have a key if one works', () => {
+  it('tick the key if one works', () => {
     expect(told({ keys: ['Laptop'] }).key).toEqual({ done: true, told: 'Laptop works.' });
     expect(told({ keys: ['Laptop', 'CI'] }).key).toEqual({ done: true, told: '2 keys work.' });
   });

@@ -50,7 +50,7 @@ describe('a request from the console', () => {
   });
 
   it.each([null, 'Bearer ti_wrong', 'Bearer ', `Basic ${KEY}`, `Bearer ${KEY} ${KEY}`])(
-    'with no key of the organization (%p) is refused as the API would, and never reaches it',
+    'without a key of the organization (%p) is refused as the API would refuse it, and never reaches the API',
     async (authorization) => {
       const answer = await ask(authorization);
       expect(answer.status).toBe(401);
@@ -64,7 +64,7 @@ describe('a request from the console', () => {
   it.each([
     ['viewed', 403],
     ['elsewhere', 404],
-  ])('for the organization %s, where he may not, is answered %i', async (org, status) => {
+  ])('for the organization %s, where the user may not make it, is answered %i', async (org, status) => {
     expect((await ask(`Bearer ${KEY}`, { org })).status).toBe(status);
     expect(seen).toEqual([]);
   });

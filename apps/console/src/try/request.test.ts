@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { bodyOf, programsOf } from './request.ts';
 
-it('the same request as a program has no key, short images, and the words of each language', () => {
+it('a request shown as a program has no key, shortened images, and the syntax of each language', () => {
   const image = { id: 1, name: 'a.png', url: `data:image/png;base64,${'A'.repeat(500)}` };
   const messages = [{ role: 'user' as const, text: 'Is "true" it\'s?', images: [image] }];
   const body = bodyOf(messages, { model: 'm', system: '', maxTokens: '5', temperature: '0' });
@@ -17,7 +17,7 @@ it('the same request as a program has no key, short images, and the words of eac
   }
 });
 
-it('a request has its numbers as typed, and none for an empty field', () => {
+it('a request has its numbers as typed, and none from an empty field', () => {
   const of = (maxTokens: string, temperature: string) =>
     bodyOf([], { model: 'm', system: '', maxTokens, temperature });
   expect(of('64', '1.05')).toMatchObject({ max_tokens: 64, temperature: 1.05 });

@@ -54,7 +54,7 @@ describe('a streamed answer', () => {
     expect(events.at(-1)).toEqual({ kind: 'done' });
   });
 
-  it('is given up when an event does not end', async () => {
+  it('is given up when an event never ends', async () => {
     const mebibyte = new Uint8Array(1024 * 1024).fill(0x78);
     const endless = [new TextEncoder().encode('data: '), mebibyte, mebibyte];
     await expect(read(endless)).rejects.toThrow('max buffer size');

@@ -7,6 +7,6 @@ it.each([
   [{ sentAt: 0, firstAt: 100, endedAt: 1_000 }, 1, '100 ms to the first token'],
   [{ sentAt: 0, firstAt: 100, endedAt: 1_000 }, null, '100 ms to the first token'],
   [{ sentAt: 0, firstAt: null, endedAt: 1_000 }, 0, ''],
-])('the times of an answer %j with %s tokens are told: %s', (timing, tokens, text) => {
+])('the times of an answer %j with %s tokens are shown as: %s', (timing, tokens, text) => {
   expect(timingText(timing, tokens)).toBe(text);
 });

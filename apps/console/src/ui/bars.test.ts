@@ -11,7 +11,7 @@ it.each([
   [3_740, [0, 1_000, 2_000, 3_000, 4_000]],
   [22_589, [0, 5_000, 10_000, 15_000, 20_000, 25_000]],
   [1_200_000, [0, 250_000, 500_000, 750_000, 1_000_000, 1_250_000]],
-])('a grid for counts up to %i has round lines', (highest, ticks) => {
+])('a grid for counts up to %i has lines at round numbers', (highest, ticks) => {
   expect(countTicks(highest)).toEqual(ticks);
 });
 

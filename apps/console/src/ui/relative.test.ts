@@ -18,10 +18,10 @@ describe('a time', () => {
     [30 * 86_400 - 1, '29 days ago'],
     [30 * 86_400, null],
     [-60, null],
-  ])('%s s ago is told as %s', (s, told) => expect(before(s)).toBe(told));
+  ])('%s s ago is shown as %s', (s, told) => expect(before(s)).toBe(told));
 });
 
-it('a length of time is told in its largest whole unit', () => {
+it('a length of time is given in its largest whole unit', () => {
   expect([-1, 400, 59_400, 60_000, 3_599_999, 7_200_000, 86_400_000, 3 * 86_400_000].map(span)).toEqual([
     ...['0 s', '0 s', '59 s', '1 min', '59 min', '2 h', '1 day', '3 days'],
   ]);

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { unreadable } from './unreadable.ts';
 
-it('a date or a number that is half typed is a fault of its field, not an empty value', () => {
+it('a date or a number that is half typed is an error in its field, not an empty value', () => {
   const field = (name: string, type: string, badInput: boolean) => ({ name, type, validity: { badInput } });
   const fields = [
     field('expiresOn', 'date', true),

@@ -11,7 +11,7 @@ const counts = fc.integer({ min: 1, max: CAP_MAX });
 const afterADay = fc.integer({ min: startMs + DAY_MS, max: endMs - 1 });
 
 describe('the forecast of a quota', () => {
-  it('reaches the cap at the pace so far, within the month, or says that it lasts', () => {
+  it('says when in the month the cap is reached at the pace so far, or that the quota lasts', () => {
     fc.assert(
       fc.property(counts, counts, afterADay, (used, cap, nowMs) => {
         const atMs = usedUpAt(used, cap, { startMs, endMs, nowMs });
@@ -26,7 +26,7 @@ describe('the forecast of a quota', () => {
     );
   });
 
-  it('never comes later when more is used, or when the cap is smaller', () => {
+  it('is never later when more is used, or when the cap is smaller', () => {
     const orLast = (at: number | 'lasts' | null) => (typeof at === 'number' ? at : Number.POSITIVE_INFINITY);
     fc.assert(
       fc.property(counts, counts, counts, afterADay, (used, cap, more, nowMs) => {
@@ -60,7 +60,7 @@ const monthOf = (requests: number, charged: number, reserved = 0): UsageMonth =>
 });
 const NOW_MS = Date.UTC(2026, 10, 21);
 
-describe('what users are told of the month', () => {
+describe('what users are told about the month', () => {
   it('names the day on which it is used up, and counts reserved tokens as used', () => {
     expect(forecastsOf(monthOf(40, 800, 70), NOW_MS)).toEqual({
       requests: "At this pace, the month's requests will last.",
@@ -72,7 +72,7 @@ describe('what users are told of the month', () => {
     });
   });
 
-  it('warns from 80 % on, urgently from 95 %, of each quota by itself and of the organization', () => {
+  it('warns about each quota of the organization by itself, from 80 % on, and urgently from 95 %', () => {
     const kinds = (month: UsageMonth) => bannersOf(month, NOW_MS).map(({ name, kind }) => [name, kind]);
     expect(kinds(monthOf(79, 799))).toEqual([]);
     expect(kinds(monthOf(80, 799))).toEqual([['requests', 'warning']]);

@@ -141,7 +141,7 @@ async function complaint(...flags: string[]) {
 }
 
 describe('doctor', () => {
-  it('finds nothing to do where all agrees, with the rights of ctl', async () => {
+  it('finds nothing to do when everything agrees, with the rights of ctl', async () => {
     const { healthy, findings } = await doctor(0, '--days', '35');
     expect(healthy).toBe(true);
     expect(findings.map(({ check }) => check)).toEqual([
@@ -169,7 +169,7 @@ describe('doctor', () => {
       () => shiftRow(0),
     ],
     [
-      'hours that are not their day',
+      'a day that is not the sum of its hours',
       'hours',
       /the day has 1 requests, 0 errors and 30 tokens, its hours 1, 1 and 30/,
       () => db.$executeRaw`UPDATE usage_hour SET errors = 1`,
@@ -183,7 +183,7 @@ describe('doctor', () => {
       () => db.$executeRaw`UPDATE usage_time SET durations = 1`,
     ],
     [
-      'refusals of the future',
+      'refusals dated in the future',
       'refusals',
       /1 counts are dated in the future/,
       async () => {
@@ -195,7 +195,7 @@ describe('doctor', () => {
       () => db.apiKey.delete({ where: { id: aKey.id } }),
     ],
     [
-      'refusals of a day that are not those of its hours',
+      'refusals of a day that are not the sum of its hours',
       'refusals',
       /the day has 3 refusals, its hours 1/,
       async () => {
@@ -213,7 +213,7 @@ describe('doctor', () => {
       () => live.hincrby(monthKey('tg:', orgId, MONTH), 'charged', 5),
     ],
     [
-      'settlements that wait for long',
+      'settlements that have waited too long',
       'outbox',
       /acme: 1, the oldest for \d+ s/,
       async () => {
@@ -226,7 +226,7 @@ describe('doctor', () => {
       },
     ],
     [
-      'a silent gateway that nobody ends',
+      'a silent gateway that has not been ended',
       'gateway leases',
       /gw_1 is silent for \d+ s/,
       () => live.hset(leaseKey('tg:', 'gw_1'), { beat_ms: Date.now() - 60_000 }),
@@ -299,7 +299,7 @@ describe('doctor', () => {
       }
     };
 
-    it('says that a recent one settles, and calls it no fault', () =>
+    it('says that a recent one will settle, and does not call it a fault', () =>
       withRequest(60_000, async () => {
         const settling = expect.stringMatching(
           /agree, except for requests of the last 30 minutes, .*within 10/,
@@ -310,7 +310,7 @@ describe('doctor', () => {
         ]);
       }));
 
-    it('calls an older one a fault, for it should have been counted by now', () =>
+    it('calls an older one a fault, because it should have been counted by now', () =>
       withRequest(2 * 3_600_000, async () => {
         expect(await rollups()).toMatchObject([
           {
@@ -322,7 +322,7 @@ describe('doctor', () => {
         ]);
       }));
 
-    it('calls it a fault if histograms lack it and hours do not, for nobody counts those again', () =>
+    it('calls it a fault if histograms lack it and hours do not, because it is never counted again then', () =>
       withRequest(60_000, async () => {
         const { keyId, modelId, reservedAt } = await db.request.findFirstOrThrow({
           where: { reservationId: 'r2' },
@@ -366,7 +366,7 @@ describe('doctor', () => {
     expect(wrong[0]?.found).toContain('cannot be checked: ');
   });
 
-  it('continues with the rest when Redis takes connections and says nothing', async () => {
+  it('continues with the rest when Redis accepts connections but says nothing', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -409,7 +409,7 @@ describe('doctor', () => {
     expect(findings[0]?.found).toBe('cannot be checked: Postgres does not answer at 127.0.0.1:1.');
   });
 
-  it('looks at each limiter and runner, with the address that is configured', async () => {
+  it('checks each limiter and runner at the address that is configured', async () => {
     const LIMITER_ADDRESSES = `${env.LIMITER_ADDRESSES},127.0.0.1:1`;
     const away = { ...env, LIMITER_ADDRESSES, RUNNER_ADDRESS: 'local=127.0.0.1:1' };
     const { status, out } = await ctl(['doctor', '--json'], away);
@@ -421,7 +421,7 @@ describe('doctor', () => {
     ]);
   });
 
-  it('finds upstream keys that do not open, and warns of models that have failed', async () => {
+  it('finds upstream keys that cannot be unsealed, and warns of models that have failed', async () => {
     const sealed = (byte: number) => Uint8Array.from(seal(Buffer.alloc(32, byte), 'sk'));
     await db.model.updateMany({ data: { upstreamKey: sealed(2) } });
     expect(await complaint()).toMatchObject({
@@ -457,7 +457,7 @@ describe('doctor', () => {
     await db.leftWorkload.deleteMany();
   });
 
-  it('refuses days that are not kept', async () => {
+  it('refuses more days than are kept', async () => {
     const { status, err } = await ctl(['doctor', '--days', '36'], env);
     expect([status, err]).toEqual([1, 'Days must be a whole number from 1 to 35.\n']);
   });
@@ -500,7 +500,7 @@ describe('a ledger in Redis', () => {
     ['fewer requests', state(3, 40), /1 requests fewer/],
     ['more requests than wait or are in progress', state(8, 40, 2, 1), /4 requests more .* 3 unsettled/],
     ['fewer tokens', state(4, 39), /1 tokens fewer/],
-    ['more tokens and nothing that waits', state(4, 41), /1 tokens more/],
+    ['more tokens although nothing waits', state(4, 41), /1 tokens more/],
   ])('is wrong if it has %s', (_what, live, words) => {
     expect(differenceOf(live, settled(4, 40), settled(4, 40))).toMatch(words);
   });

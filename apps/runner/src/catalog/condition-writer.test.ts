@@ -76,7 +76,7 @@ describe('condition writes', () => {
     expect(await writer.flushOne('a', 0)).toBe(true);
   });
 
-  it('have no NUL bytes, which Postgres does not take', async () => {
+  it('have no NUL bytes, which Postgres does not accept', async () => {
     const store = new Store();
     const writer = new ConditionWriter(store, logger);
     writer.write('a', { ...record('failed'), reason: ': pr\0inted\0' });
@@ -84,7 +84,7 @@ describe('condition writes', () => {
     expect(store.written).toEqual(['a failed: printed']);
   });
 
-  it('are not reported as done before they are, and do not happen after the end', async () => {
+  it('are not reported as done before they are, and do not happen once the writer is closed', async () => {
     const store = new Store();
     const writer = new ConditionWriter(store, logger);
     store.hold = true;

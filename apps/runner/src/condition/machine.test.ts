@@ -172,18 +172,25 @@ describe('the conditions of a model, for any events in any order', () => {
 describe('a model', () => {
   const moves: [string, Mode, State, Event, State['phase'], string[]][] = [
     [
-      'asleep starts on the first wake',
+      'that is asleep starts on the first wake',
       'wake_on_request',
       at('asleep'),
       { type: 'wake' },
       'launching',
       ['launch'],
     ],
-    ['starting joins further wakes', 'wake_on_request', at('launching'), { type: 'wake' }, 'launching', []],
-    ['stopped is not woken', 'wake_on_request', at('stopped'), { type: 'wake' }, 'stopped', []],
-    ['backing off is not woken', 'wake_on_request', at('failed', 1), { type: 'wake' }, 'failed', []],
     [
-      'failed is woken after its backoff',
+      'that is starting is not started again by further wakes',
+      'wake_on_request',
+      at('launching'),
+      { type: 'wake' },
+      'launching',
+      [],
+    ],
+    ['that is stopped is not woken', 'wake_on_request', at('stopped'), { type: 'wake' }, 'stopped', []],
+    ['that is backing off is not woken', 'wake_on_request', at('failed', 1), { type: 'wake' }, 'failed', []],
+    [
+      'that has failed is woken after its backoff',
       'wake_on_request',
       at('wakeable', 1),
       { type: 'wake' },
@@ -191,7 +198,7 @@ describe('a model', () => {
       ['launch'],
     ],
     [
-      'always on restarts after its backoff',
+      'that is always on restarts after its backoff',
       'always_on',
       at('failed', 1),
       { type: 'backoff_over' },
@@ -199,17 +206,24 @@ describe('a model', () => {
       ['launch'],
     ],
     [
-      'wake on request waits after its backoff',
+      'that wakes on request waits to be woken after its backoff',
       'wake_on_request',
       at('failed', 1),
       { type: 'backoff_over' },
       'wakeable',
       [],
     ],
-    ['always on never falls asleep', 'always_on', at('running'), { type: 'idle' }, 'running', []],
-    ['idle is drained first', 'wake_on_request', at('running'), { type: 'idle' }, 'draining', ['drain']],
+    ['that is always on never falls asleep', 'always_on', at('running'), { type: 'idle' }, 'running', []],
     [
-      'drained is halted',
+      'that is idle is drained first',
+      'wake_on_request',
+      at('running'),
+      { type: 'idle' },
+      'draining',
+      ['drain'],
+    ],
+    [
+      'that has drained is halted',
       'wake_on_request',
       at('draining'),
       { type: 'drained' },
@@ -217,7 +231,7 @@ describe('a model', () => {
       ['end_drain', 'halt'],
     ],
     [
-      'draining is cancelled by a wake',
+      'that is draining runs on when it is woken',
       'wake_on_request',
       at('draining'),
       { type: 'wake' },
@@ -225,17 +239,17 @@ describe('a model', () => {
       ['end_drain', 'await_steady'],
     ],
     [
-      'halting for sleep is launched again by a wake',
+      'that is halting to sleep is launched again when it is woken',
       'wake_on_request',
       at('sleeping'),
       { type: 'wake' },
       'relaunching',
       [],
     ],
-    ['starting can be stopped', 'always_on', at('launching'), { type: 'stop' }, 'stopping', ['halt']],
-    ['stopping can be started', 'always_on', at('stopping'), { type: 'start' }, 'relaunching', []],
+    ['that is starting can be stopped', 'always_on', at('launching'), { type: 'stop' }, 'stopping', ['halt']],
+    ['that is stopping can be started', 'always_on', at('stopping'), { type: 'start' }, 'relaunching', []],
     [
-      'that crashes is started again at once, always on',
+      'that crashes is started again at once if it is always on',
       'always_on',
       at('running'),
       down,
@@ -243,16 +257,16 @@ describe('a model', () => {
       ['halt'],
     ],
     [
-      'that crashes is asleep, waking on request',
+      'that crashes falls asleep if it wakes on request',
       'wake_on_request',
       at('running'),
       down,
       'sleeping',
       ['halt'],
     ],
-    ['that crashes again is failed', 'always_on', at('running', 0, true), down, 'failing', ['halt']],
+    ['that crashes again fails', 'always_on', at('running', 0, true), down, 'failing', ['halt']],
     [
-      'that crashes after failed starts is failed',
+      'that crashes after failed starts fails',
       'wake_on_request',
       at('running', 1),
       down,
@@ -314,7 +328,7 @@ describe('a model', () => {
     for (const state of [steady, slept, started]) expect(crash(state)).toEqual(first);
   });
 
-  it('is wakeable only when asleep or failed with its backoff over', () => {
+  it('can be woken only when it is asleep, on its way there, or failed with its backoff over', () => {
     const wakeable = (phase: State['phase']) => isWakeable(at(phase), 'wake_on_request');
     expect(
       ['asleep', 'sleeping', 'draining', 'wakeable'].every((phase) => wakeable(phase as State['phase'])),
@@ -359,7 +373,7 @@ describe('a runner that takes a model over', () => {
     ['failed', 'remote', 'launching', 'wakeable'],
   ];
   it.each(cases)(
-    'last seen %s, with this left behind: %s: always on → %s, wake on request → %s',
+    'last seen %s, with left behind: %s; always on → %s, wake on request → %s',
     (left, leftBehind, alwaysOn, wakeOnRequest) => {
       expect(takeOver(left, 'why', 'always_on', leftBehind).state.phase).toBe(alwaysOn);
       expect(takeOver(left, 'why', 'wake_on_request', leftBehind).state.phase).toBe(wakeOnRequest);

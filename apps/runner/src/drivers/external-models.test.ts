@@ -58,7 +58,7 @@ describe('a model on a remote server', () => {
     await eventually(() => urls()?.length === 2);
   });
 
-  it('has in the metrics how many of its replicas can be called, and how many it has in all', async () => {
+  it('shows in the metrics how many of its replicas can be called, and how many it has in all', async () => {
     const [one, two] = [await upstream(), await upstream()];
     two.status = 503;
     const modelId = await publish([one.url, two.url]);
@@ -227,7 +227,7 @@ describe('a model on a remote server', () => {
     expect((await eventually(() => one.requests[0])).path).toBe('/healthz');
   });
 
-  it('with a health path still fails when its list refuses the key, and may lack that list or a name in it', async () => {
+  it('with a health path still fails when the list of models refuses the key, but may lack that list or its name there', async () => {
     const one = await upstream();
     one.at['/v1/models'] = 401;
     const upstreamKey = Uint8Array.from(seal(harness.secretKey, 'sk-up'));

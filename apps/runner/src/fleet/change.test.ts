@@ -113,7 +113,7 @@ describe('a model whose settings change', () => {
     expect([...one.keys, ...two.keys]).toEqual(['Bearer sk-old', 'Bearer sk-new']);
   });
 
-  it('has the name, key and context of its new command only once that runs, and those of the old one at once', async () => {
+  it('has a new name, key and context only with its new command, and at once if the command stays', async () => {
     const model = await harness.publishProcess({}, { upstreamModel: 'old', contextTokens: 1 });
     const next = await harness.publishProcess();
     const { settings } = await harness.db.model.findUniqueOrThrow({ where: { id: next.modelId } });
@@ -165,7 +165,7 @@ describe('a model whose settings change', () => {
     expect(model.starts()).toHaveLength(1);
   });
 
-  it('is noticed without being told, also by a runner that takes over', async () => {
+  it('is noticed even if the runner is not told, also by a runner that takes over', async () => {
     const [one, two] = [await startServer(), await startServer()];
     const modelId = await publish(one.url);
     const watcher = (await harness.start({ timings: { rereadMs: 50 } })).watch('gw_1');

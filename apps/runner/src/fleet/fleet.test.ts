@@ -271,7 +271,7 @@ describe('a takeover', () => {
   it.each([
     ['', { turnsToLook: 9 }],
     [', and its driver has said that it cannot find out', { turnsToLook: 9, complains: true }],
-  ])('finds what was unknown also when it is changed meanwhile%s', async (_and, shape) => {
+  ])('finds what was unknown even if it is changed meanwhile%s', async (_and, shape) => {
     const { fleet, machine, rows } = fleetOf([{ ...LATE, ...shape }, BUSY]);
     try {
       await fleet.start();
@@ -284,7 +284,7 @@ describe('a takeover', () => {
     }
   });
 
-  it('looks for less time than is taken for a model that was just published', async () => {
+  it('looks for a shorter time than for a model that was just published', async () => {
     const shape = { ...LARGE, mode: 'always_on', runs: false, stopped: false } as const;
     const { fleet, rows, machine } = fleetOf([shape, shape]);
     const second = rows.get('mdl_1') as ModelSpec;
@@ -299,7 +299,7 @@ describe('a takeover', () => {
     }
   });
 
-  it('follows an end that does not wait for workloads that cannot be scaled down', async () => {
+  it('with workloads that cannot be scaled down does not delay the end of the runner', async () => {
     const { fleet } = fleetOf([], { endWorkload: () => new Promise(() => {}), leftBehind: 1 });
     await fleet.start();
     await fleet.close(false);
@@ -339,7 +339,7 @@ describe('a takeover', () => {
 });
 
 describe('the room of a pool, as a fleet has it', () => {
-  it('is not exceeded by a takeover, in whichever order it is found what still runs', async () => {
+  it('is not exceeded by a takeover, in whatever order it finds what still runs', async () => {
     await fc.assert(
       fc.asyncProperty(models, async (shapes) => {
         const { fleet, machine } = fleetOf(shapes);

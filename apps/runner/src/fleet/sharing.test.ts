@@ -91,7 +91,7 @@ describe('models that share a pool', () => {
     expect(await woken).toMatchObject(RUNNING);
   });
 
-  it('take what they took when they started, though their cost is changed, and the new cost from their next start on', async () => {
+  it('take what they took when they started, even if their cost is changed, and the new cost from their next start on', async () => {
     const one = await harness.publishProcess({}, { cost: 4 });
     const other = await harness.publishProcess({}, { cost: 5 });
     const runner = await harness.start(STEADY);
@@ -106,7 +106,7 @@ describe('models that share a pool', () => {
     expect(runs(other)).toBe(false);
   });
 
-  it('wait for their new cost when they are always on and crash, and give back the room of before', async () => {
+  it('wait for their new cost when they are always on and crash, and give back their previous room', async () => {
     const always = await harness.publishProcess({}, { mode: 'always_on', cost: 4 });
     const [busy, small] = [
       await harness.publishProcess({}, { cost: 5 }),
@@ -170,7 +170,7 @@ describe('models that share a pool', () => {
     expect([runs(other), one.starts().length]).toEqual([false, 2]);
   });
 
-  it('keep their room for the minimum stay also when a larger one gathers it, and no longer', async () => {
+  it('keep their room for the minimum stay even when a larger one gathers room, and no longer', async () => {
     const early = await harness.publishProcess({}, { cost: 5, ...SLEEPLESS });
     const late = await harness.publishProcess({}, { cost: 5, ...SLEEPLESS });
     const large = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
@@ -189,7 +189,7 @@ describe('models that share a pool', () => {
     expect(runs(late)).toBe(false);
   });
 
-  it('keep their room for the minimum stay also when another runner takes over in that time', async () => {
+  it('keep their room for the minimum stay even when another runner takes over in that time', async () => {
     const one = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
     const other = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
     let aheadMs = 0;
@@ -224,7 +224,7 @@ describe('models that share a pool', () => {
     expect([busy.starts().length, next.starts()]).toEqual([1, []]);
   });
 
-  it('tell operators how full it is: capacity, cost and models that wait, and only by the runner that leads', async () => {
+  it('show operators how full the pool is: capacity, cost and models that wait, and only through the runner that leads', async () => {
     const busy = await harness.publishProcess({}, { cost: 8 });
     const next = await harness.publishProcess({}, { cost: 3 });
     const [metrics, standbyMetrics] = [createMetrics('runner'), createMetrics('runner')];
@@ -251,7 +251,7 @@ describe('models that share a pool', () => {
     expect(await told(standbyMetrics)).toEqual(['cost 0', 'cost_max 10', 'waiting_models 0']);
   });
 
-  it('say nothing of the room of a pool without a capacity', async () => {
+  it('show nothing about the room of a pool without a capacity', async () => {
     await harness.db.runnerPool.deleteMany();
     const metrics = createMetrics('runner');
     await harness.start({ metrics });

@@ -152,7 +152,7 @@ describe('a model that cannot be ended', () => {
 });
 
 describe('a model that an owner starts in a full pool', () => {
-  it('waits for an idle model to leave as long as one just used, however long it was unused', async () => {
+  it('waits as long for an idle model to leave as if it had just been used itself, however long ago that was', async () => {
     const room = fullRoom();
     const idle = new Neighbour('mdl_2', 2, true);
     room.hold(idle);

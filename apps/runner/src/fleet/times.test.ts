@@ -28,7 +28,7 @@ describe('the times of a model', () => {
     expect(started.times.mayLeave).toBe(true);
   });
 
-  it('have it keep its room for as long also when another runner takes it over meanwhile', () => {
+  it('have it keep its room for just as long when another runner takes it over meanwhile', () => {
     const { clock, times } = launched();
     const startedMs = clock.wall.now();
     clock.advance(MINIMUM_STAY_MS - 1);

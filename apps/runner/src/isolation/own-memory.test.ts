@@ -63,7 +63,7 @@ describe('a runner that shares its user with models', () => {
     expect(await openFiles(0o755)).toEqual({ owner: uid, open: ['environ', 'mem', 'maps'] });
   });
 
-  it('knows whether it is open', () => {
+  it('knows whether it is open to them', () => {
     expect(isOpenToOwnUser(process.getuid?.())).toBe(true);
     expect(isOpenToOwnUser(uid)).toBe(process.getuid?.() === uid);
   });

@@ -55,7 +55,7 @@ async function anotherTakesTheLead(): Promise<{ end(): Promise<void> }> {
 }
 
 describe('the lead', () => {
-  it('holds while it is renewed, and not once its lease has expired, though no timer has said so', async () => {
+  it('holds while it is renewed, and not once its lease has expired, even if no timer has fired', async () => {
     expect((await candidate()).holds()).toBe(true);
     const leaseMs = 1_500;
     const lead = await candidate({
@@ -94,7 +94,7 @@ it('is requested again and again while Postgres is away, and the log says so onc
 });
 
 describe('one of several runners', () => {
-  it('is active, and another stands by, ready, names it, and takes over when it ends', async () => {
+  it('is active; another stands by, is ready, names the leader, and takes over when that one ends', async () => {
     const first = await harness.start();
     const said: string[] = [];
     const second = harness.standBy({ logTo: (line) => said.push(line) });
@@ -322,7 +322,7 @@ describe('the lease', () => {
     });
   });
 
-  it('fences: who has lost it writes nothing, and learns of the loss', async () => {
+  it('fences: whoever has lost it writes nothing, and learns of the loss', async () => {
     const modelId = await harness.publish();
     const lead = await candidate({ timings: { ...STEADY, renewMs: LONG_MS } });
     const write = (condition: string) =>

@@ -60,7 +60,7 @@ describe('who gives way', () => {
     });
   });
 
-  it('makes room for the first who waits, and others pass it only while it is patient', () => {
+  it('makes room for the first that waits, and others pass it only while it is patient', () => {
     const busy = { ...idle('busy', 8, 1), yields: false };
     const wanting = (waitedMs: number) => [wants('large', 8, waitedMs), wants('small', 4)];
     expect(decide(12, [busy], wanting(9), 10).start).toEqual(['small']);
@@ -71,7 +71,7 @@ describe('who gives way', () => {
     expect(decide(12, [leaving], [wants('large', 8), wants('small', 5)], 10).start).toEqual([]);
   });
 
-  it('is enough also for what models hold beyond a capacity that was made smaller', () => {
+  it('frees enough even for what models hold beyond a capacity that was made smaller', () => {
     const leaving = { ...idle('leaving', 4, 1), leaving: true };
     expect(decide(4, [leaving, idle('idle', 4, 2)], [wants('x', 4)], 10).sleep).toEqual(['idle']);
   });
@@ -82,7 +82,7 @@ describe('who gives way', () => {
     expect(decide(4, [], [always, wants('x', 4)], 10).start).toEqual(['always']);
   });
 
-  it('never is an always-on model: what can have no room beside them is refused', () => {
+  it('is never an always-on model: one that can have no room beside those is refused', () => {
     const always = { ...idle('always', 8, 1), alwaysOn: true, yields: false };
     expect(decide(12, [always], [wants('x', 5), wants('y', 4)], 10)).toEqual({
       start: ['y'],

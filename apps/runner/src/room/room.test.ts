@@ -74,7 +74,7 @@ describe('the room of a pool', () => {
 });
 
 describe('a model that is being ended', () => {
-  it('is told of only to its own organization, and only while it has room', () => {
+  it('is named only to its own organization, and only while it has room', () => {
     const room = new Room(ROOM_TIMINGS);
     room.resize(4, 0);
     const tenant: Tenant = {

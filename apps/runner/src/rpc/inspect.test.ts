@@ -62,7 +62,7 @@ describe('a check of servers for a published model', () => {
     expect([...keys]).toEqual([undefined]);
   });
 
-  it('asks nobody if the key does not open, or the model is not published', async () => {
+  it('asks no server if the key cannot be unsealed, or the model is not published', async () => {
     const { baseUrl, keys } = await keptBy();
     const lost = await publish(seal(Buffer.alloc(32, 9), 'sk-lost'));
     expect((await inspect({ baseUrl, upstreamKeyOf: lost })).problem).toMatch(/key cannot be unsealed/);

@@ -34,7 +34,7 @@ describe('leaving an organization', () => {
     expect(refusal(await fixture.control.listKeys(viewer, { org })).code).toBe('not_found');
   });
 
-  it('is refused to the only owner, also when two leave at once', async () => {
+  it('is refused to the only owner, even when two leave at once', async () => {
     const org = await fixture.org('Owners stay');
     const owners = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
     const left = await Promise.all(owners.map((owner) => fixture.control.leaveOrg(owner, { org })));
@@ -173,7 +173,7 @@ describe('deleting an account', () => {
     expect((await trailOf(other))[0]).toMatchObject({ action: 'account.delete', actor: user.email });
   });
 
-  it('is confirmed with its own e-mail, and nobody deletes another one but operators', async () => {
+  it("is confirmed with its own e-mail, and only operators delete someone else's account", async () => {
     const org = await fixture.org('Confirmed');
     const owner = await fixture.user(org, 'owner');
     const viewer = await fixture.user(org, 'viewer');

@@ -55,7 +55,7 @@ describe('what may call for attention', () => {
     expect(await shown(org)).toMatchObject({ requests: 70, errors: 7 });
   });
 
-  it('has the month as it is written, without waiting for the limiter', async () => {
+  it('has the month as it is written in Postgres, without waiting for the limiter', async () => {
     const org = await fixture.org('Month', 'Free');
     const orgId = await idOf(org);
     await db().monthTotal.create({ data: { orgId, month: '2026-11', requests: 6n, chargedTokens: 60n } });

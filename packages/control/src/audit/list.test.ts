@@ -114,7 +114,7 @@ describe('the audit trail', () => {
     ]);
   });
 
-  it('tells where a model runs by the origin of its URLs or the hash of its command, and of its key only that there is one', async () => {
+  it('says where a model runs by the origin of its URLs or the hash of its command, and about its key only that there is one', async () => {
     const org = await fixture.org('Origins');
     const model = { org, kind: 'text', contextTokens: 1, upstreamKey: 'sk-secret' } as const;
     const urls = ['https://gpu.example:8000/token-in-path/v1', 'https://gpu.example:8000/other/v1'];

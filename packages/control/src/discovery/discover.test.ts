@@ -69,7 +69,7 @@ describe('a model server that runs here is found with its models:', () => {
     expect(sees?.models[0]).toMatchObject({ kind: 'vision', contextTokens: 256 });
   });
 
-  it('llama.cpp that loads models when they are called, each with what its list tells of it', async () => {
+  it('llama.cpp that loads models when they are called, each with what its list says about it', async () => {
     const { models, props } = LLAMA_CPP.router;
     const found = await discovered({ '/v1/models': models, '/props': props });
     expect(found?.models).toMatchObject([

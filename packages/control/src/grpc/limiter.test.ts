@@ -49,7 +49,7 @@ describe('of several limiters', () => {
     port.close();
   });
 
-  it('none that answers is the last failure', async () => {
+  it("the last one's failure is the answer if none answers", async () => {
     const port = limiterOverGrpc(['127.0.0.1:1', '127.0.0.1:2']);
     await expect(port.month('org_1')).rejects.toThrow();
     port.close();

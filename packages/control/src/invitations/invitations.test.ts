@@ -54,7 +54,7 @@ describe('an invitation', () => {
     value(await fixture.control.acceptInvitation(null, { token, ...account }));
   });
 
-  it('is refused for all that is wrong at once', async () => {
+  it('is refused for everything that is wrong at once', async () => {
     const org = await fixture.org('All at once');
     const { token } = value(
       await fixture.control.createInvitation(OPERATOR, { org, email: 'all@example.com', role: 'viewer' }),
@@ -191,7 +191,7 @@ describe('an invitation', () => {
     );
   });
 
-  it('ends once its e-mail is added as a member, so that no removed member comes back by it', async () => {
+  it('ends once its e-mail is added as a member, so that no removed member can come back by it', async () => {
     const org = await fixture.org('Added meanwhile');
     const member = await fixture.user(await fixture.org('Added from elsewhere'), 'viewer');
     const { email } = member;
@@ -237,7 +237,7 @@ describe('an invitation', () => {
     expect(events).toEqual([]);
   });
 
-  it('is good for nothing while its inviter is no owner, however that came about', async () => {
+  it('does not work while its inviter is not an owner, however that came about', async () => {
     const org = await fixture.org('Inviter gone');
     const owner = await fixture.user(org, 'owner');
     const { token } = value(

@@ -28,7 +28,7 @@ const publish = (org: string, name: string) =>
     urls: ['http://127.0.0.1:9'],
   });
 
-describe('create', () => {
+describe('creating a key', () => {
   it('shows the value once and stores only its hash [key.value.not-stored] [key.value.once] [service.everyone-sees]', async () => {
     const org = await fixture.org('Once');
     const created = value(await fixture.control.createKey(OPERATOR, { org, name: 'ci' }));
@@ -52,7 +52,7 @@ describe('create', () => {
     expect(mayCallText(created.mayCall)).toBe('All models');
   });
 
-  it('says all that is wrong with a key at once, one fault a field', async () => {
+  it('says everything that is wrong with a key at once, one fault per field', async () => {
     const org = await fixture.org('All at once');
     const input = {
       name: '',
@@ -85,7 +85,7 @@ describe('create', () => {
     ['1.5 a minute [key.rpm]', { name: 'k', requestsPerMinute: 1.5 }, 'requestsPerMinute', '1 to 6,000'],
     ['0 at once [key.at-once]', { name: 'k', requestsAtOnce: 0 }, 'requestsAtOnce', '1 to 256'],
     ['257 at once [key.at-once]', { name: 'k', requestsAtOnce: 257 }, 'requestsAtOnce', '1 to 256'],
-    ['a day that is over', { name: 'k', expiresOn: '2026-11-20' }, 'expiresOn', 'today (UTC) or later'],
+    ['a day that has passed', { name: 'k', expiresOn: '2026-11-20' }, 'expiresOn', 'today (UTC) or later'],
     ['29 February 2027', { name: 'k', expiresOn: '2027-02-29' }, 'expiresOn', 'YYYY-MM-DD'],
     ['a day in words', { name: 'k', expiresOn: 'tomorrow' }, 'expiresOn', 'YYYY-MM-DD'],
     ['an empty choice of models', { name: 'k', models: [] }, 'models', '1 to 50'],
@@ -212,7 +212,7 @@ describe('create', () => {
 });
 
 describe('chosen models', () => {
-  it('ties a key to the model, not to its name: one published later under the name is not reached [key.list.deleted] [key.tied-to-models]', async () => {
+  it('tie a key to the model, not to its name: one published later under the same name is not reached [key.list.deleted] [key.tied-to-models]', async () => {
     const org = await fixture.org('Tied');
     const first = value(await publish(org, 'small'));
     value(await publish(org, 'large'));
@@ -228,7 +228,7 @@ describe('chosen models', () => {
     expect(chosen.map((row) => row.modelId)).toContain(first.id);
   });
 
-  it('refuses a model of another organization as one that does not exist', async () => {
+  it('of another organization are refused like ones that do not exist', async () => {
     const theirs = await fixture.org('Theirs');
     value(await publish(theirs, 'secret'));
     const org = await fixture.org('Ours');
@@ -244,14 +244,14 @@ describe('chosen models', () => {
 });
 
 describe('states', () => {
-  it('are all that changes of a key: no operation edits one [key.no-edit] [state.key.revoked.final]', () => {
+  it('are all that changes about a key: no operation edits one [key.no-edit] [state.key.revoked.final]', () => {
     const ofKeys = Object.keys(fixture.control).filter((name) => /key/i.test(name));
     const ofPages = ['createPageKey', 'endPageKey', 'endPageKeys'];
     const ofAll = ['createKey', 'deleteKey', 'listKeys', 'revokeKey', 'showKey', 'tryKey'];
     expect(ofKeys.sort()).toEqual([...ofAll, ...ofPages].sort());
   });
 
-  it('are all Active that may be tried, in their own organization, and whoever may try models may ask', async () => {
+  it('must be Active for a key to be tried, in its own organization, by someone who may try models', async () => {
     const [org, other] = [await fixture.org('Tried'), await fixture.org('Afar')];
     const create = async (name: string, settings = {}) =>
       value(await fixture.control.createKey(OPERATOR, { org, name, ...settings }));
@@ -272,7 +272,7 @@ describe('states', () => {
     expect(refusal(refused).code).toBe('forbidden');
   });
 
-  it('is Active through its last day, Expired from 00:00 UTC of the day after, Revoked whatever the day [key.list.state] [state.key.expired]', async () => {
+  it('are Active through the last day, Expired from 00:00 UTC of the day after, Revoked whatever the day [key.list.state] [state.key.expired]', async () => {
     const org = await fixture.org('States');
     const { id } = value(
       await fixture.control.createKey(OPERATOR, { org, name: 'k', expiresOn: '2026-11-22' }),
@@ -286,7 +286,7 @@ describe('states', () => {
     expect(await state()).toBe('Revoked');
   });
 
-  it('confirms a revocation only when the limiter has, and doing it again is safe', async () => {
+  it('such as Revoked are in force only once the limiter has confirmed them, and revoking again is safe', async () => {
     const org = await fixture.org('Revoke');
     const { id } = value(await fixture.control.createKey(OPERATOR, { org, name: 'k' }));
     fixture.limiter.away = true;
@@ -303,7 +303,7 @@ describe('states', () => {
     expect(await db().auditEvent.count({ where: { target: id, action: 'key.revoke' } })).toBe(1);
   });
 
-  it('deletes only a revoked key, after the limiter knows it, and keeps its usage [state.key.deleted] [usage.deleted-key]', async () => {
+  it('let only a revoked key be deleted, once the limiter knows of it, and its usage is kept [state.key.deleted] [usage.deleted-key]', async () => {
     const org = await fixture.org('Delete');
     const { id } = value(await fixture.control.createKey(OPERATOR, { org, name: 'k' }));
     const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: org } });

@@ -111,7 +111,7 @@ describe('a key that a page makes', () => {
     expect((await listed(org)).map(({ name }) => name)).toEqual(['k', 'k', 'k']);
   });
 
-  it('is one with all others of its kind in usage, requests and errors, deleted or not', async () => {
+  it('is shown as one with all others of its kind in usage, requests and errors, deleted or not', async () => {
     const org = await fixture.org('Pages');
     const orgId = (await db().org.findUniqueOrThrow({ where: { slug: org } })).id;
     const owner = await fixture.user(org, 'owner');

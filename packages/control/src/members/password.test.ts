@@ -36,8 +36,8 @@ const opens = async (userId: string, password: string): Promise<boolean> => {
   return hash === (await hashPassword(password));
 };
 
-describe('a new password of an operator', () => {
-  it('replaces the lost one and ends every session of the account, of no other', async () => {
+describe('a new password set by an operator', () => {
+  it('replaces the lost one and ends every session of the account, and of no other', async () => {
     const org = await fixture.org('Lost');
     const [ada, bob] = [await member('ada@lost.example', org), await member('bob@lost.example', org)];
     for (const token of ['laptop', 'phone']) await signIn(ada, token);
@@ -89,7 +89,7 @@ describe('a new password of an operator', () => {
     );
   });
 
-  it('is the first one of an account that the identity provider let in, also when two set it at once', async () => {
+  it('may be the first one of an account that the identity provider let in, even when two set it at once', async () => {
     const id = newUserId();
     const email = 'ada@provider.example';
     await db().user.create({ data: { id, email, name: 'Ada' } });

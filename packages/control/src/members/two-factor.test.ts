@@ -73,7 +73,7 @@ describe('an organization that requires two-factor', () => {
   });
 
   it.each(['owner', 'member', 'viewer'] as const)(
-    'lets a %s without a second factor leave, and nothing else',
+    'lets a %s without a second factor leave, and do nothing else',
     async (role) => {
       const org = await fixture.org(`Left by one ${role}`);
       await fixture.user(org, 'owner');
@@ -116,7 +116,7 @@ describe('an organization that requires two-factor', () => {
     expect((await fixture.control.listKeys(member, { org })).ok).toBe(false);
   });
 
-  it('is made so by owners who have it themselves, and by no one else, and the audit trail says so', async () => {
+  it('is made to require it by owners who have it themselves, and by no one else, and the audit trail says so', async () => {
     const org = await fixture.org('Who requires');
     const [owner, member] = [await withPassword(org, 'owner'), await withPassword(org, 'member')];
     const { requireTwoFactor } = fixture.control;

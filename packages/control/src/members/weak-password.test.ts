@@ -6,9 +6,9 @@ const about = { email: 'ada.lovelace@analytical-engines.example', org: 'Engine W
 describe('a password', () => {
   it.each([
     ['is common', 'baseball'],
-    ['is common in other letters', 'BaseBall'],
+    ['is common in another case', 'BaseBall'],
     ['is common with digits or signs after it', 'Sunshine2026!'],
-    ['is a row of digits', '1234567890'],
+    ['is a sequence of digits', '1234567890'],
     ['is the e-mail', about.email],
     ['is the name in the e-mail', 'AdaLovelace'],
     ['is a part of the name in the e-mail', 'lovelace1815'],
@@ -29,7 +29,7 @@ describe('a password', () => {
     '        ',
     'eis zapfen',
     'длинныйпароль',
-  ])('that is not is taken: %s', async (password) => {
+  ])('that is none of these is accepted: %s', async (password) => {
     expect(await weakPassword(password, about)).toBeNull();
   });
 });

@@ -76,7 +76,7 @@ describe('a published model', () => {
     });
   });
 
-  it('is audited with the names of what was changed, and whether a changed key is there', async () => {
+  it('is audited with the names of what was changed, and whether a changed key is set', async () => {
     const id = await publish(external);
     const owner = await fixture.user(org, 'owner');
     value(await change({ upstreamKey: 'sk', contextTokens: 5 }, owner));
@@ -106,7 +106,13 @@ describe('a published model', () => {
     ],
     ['URLs to one that runs a command', process_, { urls: ['http://a'] }, 'urls', /runs a command/],
     ['a health path that names a host', external, { healthPath: '//a/up' }, 'healthPath', /one \//],
-    ['one that browsers read so', external, { healthPath: '/\\a/up' }, 'healthPath', /one \//],
+    [
+      'a health path that browsers read as a host',
+      external,
+      { healthPath: '/\\a/up' },
+      'healthPath',
+      /one \//,
+    ],
     ['a context out of range', external, { contextTokens: 0 }, 'contextTokens', /Context/],
     ['another name', external, { name: 'n', contextTokens: 1 }, 'name', /no published model/],
   ])('refuses %s, and stays as it is', async (_what, model, changes, field, message) => {
@@ -144,7 +150,7 @@ describe('a published model', () => {
     expect(value(await change({ pool: 'gpu0' })).pool).toBe('gpu0');
   });
 
-  it('is in a pool that can be called, and only operators choose it', async () => {
+  it('may only be in a pool that can be called, which only operators choose', async () => {
     fixture.runner.pools = ['local', 'gpu0'];
     const owner = await fixture.user(org, 'owner');
     await publish({ ...process_, pool: 'gpu0' });

@@ -92,7 +92,7 @@ describe('a check before a change', () => {
     ]);
   });
 
-  it('is only made of a model at URLs, of what its servers can tell', async () => {
+  it('is only made for a model at URLs, of what its servers can tell', async () => {
     await publish();
     expect(value(await check({ cost: 1 }))).toBeNull();
     expect(value(await check({}))).toBeNull();

@@ -37,7 +37,7 @@ const check = (input: object = {}, actor = OPERATOR) =>
 const told = async (input: object = {}) => value(await check(input)).told.map(({ text }) => text);
 
 describe('a check before publishing', () => {
-  it('says what was reached, what it serves and with which context, to fill in from', async () => {
+  it('says what was reached, what it serves and with which context, to fill in the form from', async () => {
     fixture.runner.servers.set(URL_A, vllm(served('org/a', 32_768), served('b', 32_768, true)));
     expect(value(await check({ upstreamKey: 'sk-up' }))).toEqual({
       ok: true,

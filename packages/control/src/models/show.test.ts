@@ -56,7 +56,7 @@ describe('one model', () => {
     expect([unknown.inFlight, unknown.replicas]).toEqual([null, null]);
   });
 
-  it('is told with its replicas after each change of it, while it runs', async () => {
+  it('is returned with its replicas after each change to it, while it runs', async () => {
     const id = await publish();
     fixture.runner.counts = new Map([[id, { up: 1, total: 2, down: [DOWN] }]]);
     const model = { org, name: 'm' };
@@ -147,7 +147,7 @@ describe('one model', () => {
     expect(JSON.stringify(shown)).not.toContain('secret-token');
   });
 
-  it('is not found once it is deleted, and in another organization', async () => {
+  it('is not found once it is deleted, nor in another organization', async () => {
     const id = await publish();
     const elsewhere = await fixture.org('Elsewhere');
     expect(refusal(await fixture.control.showModel(OPERATOR, { org: elsewhere, id })).code).toBe('not_found');
@@ -157,7 +157,7 @@ describe('one model', () => {
 });
 
 describe('one key', () => {
-  it('is shown with who created it, and when it was revoked, for as long as the trail tells', async () => {
+  it('is shown with who created it, and when it was revoked, for as long as the trail says so', async () => {
     const owner = await fixture.user(org, 'owner');
     const { id, key } = value(await fixture.control.createKey(owner, { org, name: 'k' }));
     const show = async () => value(await fixture.control.showKey(owner, { org, id }));

@@ -71,7 +71,7 @@ describe('a Kubernetes workload', () => {
     expect(await db().model.count()).toBe(0);
   });
 
-  it('is only published anyway when the runner says what is missing, or says nothing', async () => {
+  it('is published only with `anyway` when the runner says what is missing, or says nothing', async () => {
     fixture.runner.workload = { problem: 'There is no Service gpu/qwen.', impossible: false };
     expect(refusal(await publish())).toEqual({
       code: 'invalid_input',

@@ -44,7 +44,7 @@ describe('an empty installation', () => {
     expect(refusal(await fixture.control.bootstrap(user, first)).code).toBe('forbidden');
   });
 
-  it('leaves the password of an account alone that was there before', async () => {
+  it('leaves alone the password of an account that was there before', async () => {
     await db().user.create({ data: { id: 'usr_before', email: first.owner, name: 'Before' } });
     expect(value(await fixture.control.bootstrap(OPERATOR, first))).toMatchObject({ passwordSet: false });
     expect(await db().account.count()).toBe(0);

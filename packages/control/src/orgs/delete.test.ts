@@ -105,7 +105,7 @@ async function tablesWith(texts: readonly string[]): Promise<string[]> {
 const KEPT = ['audit_event', 'deleted_org', 'left_workload'];
 
 describe('deleting an organization', () => {
-  it('leaves nothing of it in any table but that it was deleted and workloads to end, and all of the others', async () => {
+  it('leaves nothing of it in any table but that it was deleted and its workloads to end, and everything of the others', async () => {
     const one = await fullOrg('Leaves nothing');
     const other = await fullOrg('Stays');
     const before = await tablesWith(other.traces);
@@ -124,7 +124,7 @@ describe('deleting an organization', () => {
     });
   });
 
-  it('keeps of its workloads only where a runner finds them, until it has scaled them down', async () => {
+  it('keeps only where a runner finds its workloads, until the runner has scaled them down', async () => {
     const { slug, modelIds, leftId } = await fullOrg('Workloads');
     value(await fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Workloads' }));
     const rows = await db().leftWorkload.findMany({ where: { modelId: { in: [...modelIds, leftId] } } });
@@ -182,14 +182,14 @@ describe('deleting an organization', () => {
     expect(await tablesWith(traces)).toEqual(KEPT);
   });
 
-  it('tells whether the runner could be told', async () => {
+  it('says whether the runner could be told', async () => {
     const { slug } = await fullOrg('Runner away');
     fixture.runner.away = true;
     const deleted = await fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Runner away' });
     expect(value(deleted)).toMatchObject({ runnerTold: false, usageDeleted: true });
   });
 
-  it('of two at once happens once', async () => {
+  it('by two at once happens once', async () => {
     const { slug } = await fullOrg('Twice');
     const both = await Promise.all(
       [1, 2].map(() => fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Twice' })),

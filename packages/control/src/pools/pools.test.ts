@@ -19,7 +19,7 @@ const publish = (name: string, mode: 'always_on' | 'wake_on_request', cost: numb
 const capacity = (of: number) => fixture.control.setPool(OPERATOR, { name: 'gpu0', capacity: of });
 
 describe('the capacity of a pool', () => {
-  it('is listed with what models take of it, always on and now, and can be taken away', async () => {
+  it('is listed with what models take of it, always on and now, and can be removed', async () => {
     value(await capacity(80));
     value(await publish('always', 'always_on', 30));
     value(await publish('wakes', 'wake_on_request', 50));
@@ -36,7 +36,7 @@ describe('the capacity of a pool', () => {
     value(await publish('any', 'wake_on_request', 1_000));
   });
 
-  it('is set of a pool with a runner, a model or a capacity, so that a slip makes no pool', async () => {
+  it('is set only for a pool with a runner, a model or a capacity, so that a slip makes no pool', async () => {
     const set = (name: string, capacity: number) => fixture.control.setPool(OPERATOR, { name, capacity });
     expect(refusal(await set('gpu1', 80))).toMatchObject({
       ...{ code: 'invalid_input', field: 'name' },
@@ -96,7 +96,7 @@ describe('the capacity of a pool', () => {
     expect(refusal(await capacity(29))).toMatchObject({ code: 'conflict', field: 'capacity' });
   });
 
-  it("and what models take of it are the operator's, and nothing of a model at URLs", async () => {
+  it('and what models take of it are for operators only, and models at URLs take nothing', async () => {
     const owner = await fixture.user(org, 'owner');
     for (const done of [
       await fixture.control.listPools(owner),

@@ -85,7 +85,7 @@ describe('refusals', () => {
     expect(steps.at(-1)).toEqual({ at: '2026-11-21T12:00:00.000Z', causes: { key_requests_per_minute: 40 } });
   });
 
-  it('can be those of days, and of one key', async () => {
+  it('can be counted by day, and for one key', async () => {
     const week = await shown({ days: 7 });
     expect([week.total, week.step, week.steps.length]).toEqual([143, 'day', 7]);
     const [most] = week.causes;
@@ -113,7 +113,7 @@ describe('refusals', () => {
     expect(seen).toMatchObject({ total: 0, causes: [], keys: [], models: [] });
   });
 
-  it('say what a period may be', async () => {
+  it('are not shown for an invalid period, and the answer says what it may be', async () => {
     const faultOf = async (input: ShowRefusalsInput) =>
       refusal(await fixture.control.showRefusals(OPERATOR, { org, ...input })).message;
     expect(await faultOf({ hours: 73 })).toBe('Hours must be a whole number from 1 to 72.');

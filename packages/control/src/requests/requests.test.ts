@@ -178,7 +178,7 @@ describe('why requests failed', () => {
     failingId = (await db().org.findUniqueOrThrow({ where: { slug: failing } })).id;
   });
 
-  it('is nothing where nothing failed', async () => {
+  it('is empty where nothing failed', async () => {
     await request(NOW_MS, { orgId: failingId });
     const { steps, ...errors } = await show('7d');
     expect(errors).toEqual({
@@ -238,14 +238,14 @@ describe('why requests failed', () => {
     expect(month.steps.at(-1)?.codes).toEqual({ upstream_error: 2, client_closed: 1 });
   });
 
-  it('is counted back from the newest to a maximum', async () => {
+  it('is counted back from the newest, up to a maximum', async () => {
     const within = { orgId: failingId, fromMs: 0, toMs: NOW_MS + 1, step: 'day' } as const;
     const counted = await readErrors(db(), within, 2);
     expect(counted).toMatchObject({ total: 2, oldestAt: new Date(NOW_MS - 1).toISOString() });
     expect(counted.steps.map(({ errors }) => errors)).toEqual([2]);
   });
 
-  it('is told for the periods that exist', async () => {
+  it('is shown only for the periods that exist', async () => {
     const input = { org: failing, period: '1y' as ErrorsPeriod };
     expect(refusal(await fixture.control.showErrors(OPERATOR, input)).message).toBe(
       'Period must be one of 24h, 7d, 30d.',

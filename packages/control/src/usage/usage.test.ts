@@ -37,7 +37,7 @@ describe('usage by the hour', () => {
   const HOUR_MS = 3_600_000;
   const thisHour = Date.UTC(2026, 10, 21, 12);
 
-  it('has the last hours with this one, in UTC, counts and percentiles by model, and restricts them', async () => {
+  it('has the last hours including this one, in UTC, counts and percentiles by model, and restricts them', async () => {
     await hour(thisHour, 'key_a', 'mdl_x', [100, 200, 1_000], 1);
     await hour(thisHour - 23 * HOUR_MS, 'key_b', 'mdl_x', [5_000]);
     await hour(thisHour - 23 * HOUR_MS, 'key_a', 'mdl_y', [40, 40]);
@@ -79,7 +79,7 @@ describe('usage by the hour', () => {
     }
   });
 
-  it('is of one span: days or hours, and of hours as many as are kept', async () => {
+  it('covers either days or hours, and at most as many hours as are kept', async () => {
     const told = async (input: object) =>
       refusal(await fixture.control.showUsage(OPERATOR, { org, ...input })).message;
     expect(await told({ days: 1, hours: 1 })).toBe('Give days or hours, not both.');
@@ -123,7 +123,7 @@ describe('usage by key and model', () => {
   const show = async (more = {}) =>
     value(await fixture.control.showUsage(OPERATOR, { org: pairsOrg, ...more }));
 
-  it('adds up to its totals, its days and its models, whatever is chosen of it', async () => {
+  it('adds up to its totals, its days and its models, whatever is chosen', async () => {
     const choice = fc.record({
       keyId: fc.option(fc.constantFrom('key_a', 'key_page'), { nil: undefined }),
       modelId: fc.option(fc.constantFrom(...MODELS), { nil: undefined }),
@@ -167,7 +167,7 @@ describe('usage by key and model', () => {
     expect((await show()).totals.promptTokens).toBe(Number((2n ** 62n / 2_000n) * 3n));
   });
 
-  it('comes busiest first and always in one order; the first rows are the same however many are asked for', async () => {
+  it('comes busiest first and always in the same order; the first rows are the same however many are asked for', async () => {
     await fc.assert(
       fc.asyncProperty(used, fc.integer({ min: 1, max: 20 }), async (counts, maxRows) => {
         await store(counts);

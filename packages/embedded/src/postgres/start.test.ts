@@ -155,7 +155,7 @@ describe('startPostgres', () => {
   });
 
   asRoot(
-    'lets it keep one right of root where a folder is closed: to read, unless root has only more',
+    'lets Postgres keep one right of root where a folder is closed: to read, unless root has only a stronger one',
     async () => {
       const rightsOf = async (pid: number | 'self') =>
         Number(`0x${/^CapEff:\s*(\w+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]}`);
@@ -191,7 +191,7 @@ describe('startPostgres', () => {
     expect(stdout).not.toContain('\n');
   });
 
-  asRoot('needs nothing but to become another user where everybody may pass', async () => {
+  asRoot('needs no right but to become another user where everybody may pass', async () => {
     await chmod(directory, 0o755);
     // The checkout itself may be in a closed folder.
     const binaries = await copiedBinaries(0o755);
@@ -205,7 +205,7 @@ describe('startPostgres', () => {
     expect(stdout).toBe('started');
   });
 
-  it('says first that a file of another kind is in the way, or may not be made', async () => {
+  it('says first that a file of another kind is in the way', async () => {
     await writeFile(join(directory, 'file'), '');
     dataDir = join(directory, 'file', 'data');
     await expect(start()).rejects.toThrow(/^Postgres could not be set up: not a directory \(.*\)$/);
@@ -222,7 +222,7 @@ describe('startPostgres', () => {
     });
   });
 
-  asRoot('says whose its data is when that is not who it would run as', async () => {
+  asRoot('says who owns its data when that is not the user it would run as', async () => {
     await givenDatabase();
     await promisify(execFile)('chown', ['-R', '0', dataDir]);
     const refused =
@@ -236,7 +236,7 @@ describe('startPostgres', () => {
     await start();
   });
 
-  asRoot('says first to start as the person whose its data is', async () => {
+  asRoot('says first to start as the user who owns its data', async () => {
     await givenDatabase();
     await promisify(execFile)('chown', ['-R', '54321', dataDir]);
     await expect(start()).rejects.toThrow(
@@ -262,7 +262,7 @@ describe('startPostgres', () => {
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
   });
 
-  it('says what the server said when it cannot start', async () => {
+  it('reports what the server said when it cannot start', async () => {
     await givenDatabase();
     const wrong = startPostgres({ dataDir, port: await freePort(), settings: { nonsense: 'on' } });
     await expect(wrong).rejects.toThrow('unrecognized configuration parameter "nonsense"');
@@ -281,7 +281,7 @@ describe('startPostgres', () => {
     await expect(readFile(join(dataDir, 'postmaster.pid'))).rejects.toThrow('ENOENT');
   });
 
-  onLinux('ends with its owner, though that is killed without a word', async () => {
+  onLinux('ends with its owner, even if the owner is killed without warning', async () => {
     await givenDatabase();
     const options = JSON.stringify({ dataDir, port: await freePort(), settings });
     const source = `import { startPostgres } from '@tidegate/embedded';

@@ -24,7 +24,7 @@ async function program(name: string, script: string): Promise<string> {
 }
 
 describe('findChromium', () => {
-  it('takes the one on PATH, and of two the shell without a window', async () => {
+  it('takes the one on PATH, and of two the headless shell', async () => {
     const chromium = await program('chromium', 'exit 0');
     expect(await findChromium()).toBe(chromium);
     const shell = await program('chromium-headless-shell', 'exit 0');

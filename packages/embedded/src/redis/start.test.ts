@@ -50,7 +50,7 @@ describe('startRedis', () => {
   });
 
   const onLinux = itOnLinux(it);
-  onLinux('ends with its owner, though that is killed without a word', async () => {
+  onLinux('ends with its owner, even if the owner is killed without warning', async () => {
     const options = JSON.stringify({ server, dir, port: await freePort() });
     const source = `import { startRedis } from '@tidegate/embedded';
       console.log((await startRedis(${options})).pid)`;

@@ -150,7 +150,7 @@ export const CHUNKS: readonly Case[] = [
     says(streamed(HEL.replaceAll('"id":', `"deep":${DEEP},"id":`), LO, event(usage), DONE)),
   ),
   relayed(
-    'bytes that are no UTF-8',
+    'bytes that are not UTF-8',
     says(
       streamed(
         Buffer.concat([
@@ -221,7 +221,7 @@ export const WHOLES: readonly Case[] = [
   ),
   answered('deep nesting', says(whole(JSON.stringify(answer()).replace('"id":', `"deep":${DEEP},"id":`)))),
   answered(
-    'bytes that are no UTF-8',
+    'bytes that are not UTF-8',
     says(whole(Buffer.from(JSON.stringify(answer('a\u00ffb')), 'latin1'))),
     { content: 'a\uFFFDb' },
   ),

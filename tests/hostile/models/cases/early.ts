@@ -31,7 +31,7 @@ export const NO_ANSWERS: readonly Case[] = proving('streamed', '[completions.str
     ['a list', '[]'],
     ['no choices', '{"choices":[]}'],
     ['only another choice [answer.choices.one]', '{"choices":[{"index":1,"message":{"content":"Hello"}}]}'],
-    ['choices that are no array', '{"choices":{"0":{"message":{"content":"x"}}}}'],
+    ['choices that are not an array', '{"choices":{"0":{"message":{"content":"x"}}}}'],
     ['no message', '{"choices":[{"text":"Hello"}]}'],
     ['content of another kind', JSON.stringify(answer([{ type: 'text', text: 'Hello' }]))],
     ['events', `${HEL}${LO}${DONE}`],
@@ -60,9 +60,12 @@ export const NO_ANSWERS: readonly Case[] = proving('streamed', '[completions.str
   ).map(([name, body]) => failed(name, says(streamed(body)), { streamed: true, message: tooEarly })),
   ...(
     [
-      ['a first event that is no JSON', 'data: {"choices":\n\n'],
+      ['a first event that is not JSON', 'data: {"choices":\n\n'],
       ['a first event of another kind', event([1])],
-      ['a first event whose choices are no array', event({ choices: { 0: { delta: { content: 'x' } } } })],
+      [
+        'a first event whose choices are not an array',
+        event({ choices: { 0: { delta: { content: 'x' } } } }),
+      ],
       ['a first event with content of another kind', event(delta([{ text: 'x' }]))],
     ] as const
   ).map(([name, body]) =>
@@ -78,9 +81,9 @@ export const ENDS_EARLY: readonly Case[] = [
     'upstream_error',
   ),
   brokenOff('an end without a finish reason', says(streamed(HEL)), 'upstream_error', { connection: 'kept' }),
-  brokenOff('an event that is no JSON', says(streamed(HEL, 'data: {"cho\n\n', LO, DONE)), 'upstream_error'),
+  brokenOff('an event that is not JSON', says(streamed(HEL, 'data: {"cho\n\n', LO, DONE)), 'upstream_error'),
   brokenOff(
-    'an event that is no JSON after the finish reason',
+    'an event that is not JSON after the finish reason',
     says(streamed(HEL, LO, 'data: {"cho\n\n', DONE)),
     'upstream_error',
     { pieces: ['Hel', 'lo'] },

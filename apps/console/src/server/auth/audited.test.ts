@@ -19,7 +19,7 @@ function audited(outcome: SignInOutcome, record: RecordAccount, laterMs: number)
 }
 
 describe('a failed attempt to sign in', () => {
-  it('is answered before it is recorded, so that the answer takes no longer for an account', async () => {
+  it('is answered before it is recorded, so that the answer takes no longer if the account exists', async () => {
     let recorded = (_event: AccountEvent) => {};
     const first = new Promise<AccountEvent>((resolve) => {
       recorded = resolve;
@@ -33,7 +33,7 @@ describe('a failed attempt to sign in', () => {
     expect(await first).toEqual(FAILED);
   });
 
-  it('is recorded before the console ends, once', async () => {
+  it('is recorded once, before the console ends', async () => {
     const events: AccountEvent[] = [];
     const record = async (event: AccountEvent) => void events.push(event);
     const signIn = audited({ outcome: 'wrong' }, record, 2 ** 30);

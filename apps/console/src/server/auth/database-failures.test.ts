@@ -14,8 +14,8 @@ const user = { id: 'usr_1', email: 'ada@example.com', name: 'Ada' };
 describe('a query that better-auth has an answer to', () => {
   it.each<[string, () => Promise<unknown>]>([
     ['finds that another console has deleted the row', () => db().user.delete({ where: { id: 'usr_none' } })],
-    ['finds that the row is there already', () => db().user.createMany({ data: [user, user] })],
-  ])('is no failure if it %s', async (_what, query) => {
+    ['finds that the row already exists', () => db().user.createMany({ data: [user, user] })],
+  ])('is not a failure if it %s', async (_what, query) => {
     expect((await throwingFailures(answering(query))).status).toBe(400);
   });
 

@@ -119,7 +119,7 @@ describe('sign-in through an identity provider', () => {
     expect(pagesEnded).toEqual([id]);
   });
 
-  it('removes the second factor of whoever set the password, and ends their second step', async () => {
+  it('removes the second factor of whoever set the password, and ends the second step that they have begun', async () => {
     const email = 'lise@example.com';
     const userId = await account(email);
     const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
@@ -161,7 +161,7 @@ describe('sign-in through an identity provider', () => {
     expect(await db().passkey.count({ where: { userId } })).toBe(0);
   });
 
-  it('is recorded each time, and the first time that the account is linked', async () => {
+  it('is recorded each time, and the first time so is the link to the account', async () => {
     const userId = await account('emmy@example.com');
     provider.person = { sub: 'sub-3', email: 'emmy@example.com', email_verified: true, name: 'Emmy' };
     recorded.length = 0;
@@ -174,7 +174,7 @@ describe('sign-in through an identity provider', () => {
     expect(recorded).toEqual([linked(userId, 'password'), signedIn, signedIn]);
   });
 
-  it('records what it removed with the link, also if only the next sign-in links the account', async () => {
+  it('records what it removed with the link, even if only the next sign-in links the account', async () => {
     const email = 'sofya@example.com';
     const userId = await account(email);
     await passkeyOf(userId);
@@ -221,7 +221,7 @@ describe('sign-in through an identity provider', () => {
     expect(recorded).toEqual(verified ? [] : [{ ...FAILED, account: { email } }]);
   });
 
-  it('is good once, in the browser in which it began, and anything else leads to the sign-in page', async () => {
+  it('works once, in the browser in which it began, and anything else leads to the sign-in page', async () => {
     await account('rosa@example.com');
     provider.person = { sub: 'sub-rosa', email: 'rosa@example.com', email_verified: true, name: 'Rosa' };
     const [one, other] = [await begin(), await begin()];
@@ -237,7 +237,7 @@ describe('sign-in through an identity provider', () => {
     await refused(one.state, one.cookie);
   });
 
-  it('links an account to one identity: its e-mail finds it for no second one', async () => {
+  it('links an account to one identity: a second one with the same e-mail does not find it', async () => {
     const id = await account('mary@example.com');
     const person = { email: 'mary@example.com', email_verified: true, name: 'Mary' };
     recorded.length = 0;
@@ -256,7 +256,7 @@ describe('sign-in through an identity provider', () => {
     expect(await db().session.count({ where: { userId: id } })).toBe(2);
   });
 
-  it('is recorded 30 times in 15 minutes where it is refused, so that nobody fills a trail', async () => {
+  it('is recorded at most 30 times in 15 minutes when it is refused, so that nobody can fill a trail', async () => {
     const email = 'mileva@example.com';
     await account(email);
     provider.person = { sub: 'sub-mileva', email, email_verified: false, name: 'Mileva' };
@@ -268,7 +268,7 @@ describe('sign-in through an identity provider', () => {
     expect(recorded).toHaveLength(3);
   });
 
-  it("keeps none of the provider's tokens, at the first sign-in nor at the next", async () => {
+  it("keeps none of the provider's tokens, neither at the first sign-in nor at the next", async () => {
     const id = await account('joan@example.com');
     provider.person = { sub: 'joan', email: 'joan@example.com', email_verified: true, name: 'Joan' };
     for (let i = 0; i < 2; i++) {

@@ -132,7 +132,7 @@ describe('signing in with a passkey', () => {
     expect(recorded).toEqual([event('account.signIn', device)]);
   });
 
-  it('that fails is recorded for the account of the passkey: by another key, or a user who was not checked', async () => {
+  it('that fails is recorded for the account of the passkey: signed by another key, or without verifying the user', async () => {
     const device = await registered();
     const { privateKey } = await registered();
     const forged = await attempt({ ...device, privateKey });
@@ -144,7 +144,7 @@ describe('signing in with a passkey', () => {
     expect(await db().session.count({ where: { userId: device.userId } })).toBe(0);
   });
 
-  it('is not recorded of a passkey that is not known, nor without a challenge, which is not checked', async () => {
+  it('is not recorded for an unknown passkey, nor without a challenge, since it is not checked then', async () => {
     const device = await registered();
     const unknown = await attempt({ ...device, id: base64url(randomBytes(16)) });
     const late = await attempt(device, { withCookie: false });
@@ -154,7 +154,7 @@ describe('signing in with a passkey', () => {
     }
   });
 
-  it('is not called wrong, nor recorded, where the database fails', async () => {
+  it('is neither called wrong nor recorded when the database fails', async () => {
     const device = await registered();
     for (const statement of ['DELETE ON verification', 'UPDATE ON passkey', 'INSERT ON session'])
       await failOn(db(), statement, async () => {
@@ -176,7 +176,7 @@ describe('signing in with a passkey', () => {
 });
 
 describe('making a passkey', () => {
-  it('tells a failure of the database from an answer that is not right', async () => {
+  it('tells a failure of the database from a wrong answer', async () => {
     const { userId } = await registered();
     const { email } = await db().user.findUniqueOrThrow({ where: { id: userId } });
     const account = { id: `acc_${userId}`, accountId: userId, providerId: 'credential', userId };

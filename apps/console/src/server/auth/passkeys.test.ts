@@ -29,7 +29,7 @@ async function withPasskeys(count: number): Promise<{ userId: string; ids: strin
 }
 
 describe('passkeys', () => {
-  it('are made for names, over https or on this machine, and not for addresses', () => {
+  it('are made for host names, over https or on this machine, and not for IP addresses', () => {
     const sites = ['https://console.example', 'http://localhost:3000', 'http://console.example'];
     expect([...sites, 'https://10.0.0.1', 'https://[::1]:3000'].map(canHavePasskeys)).toEqual([
       ...[true, true, false],
@@ -37,7 +37,7 @@ describe('passkeys', () => {
     ]);
   });
 
-  it('can be removed but the last, even by removals at once', async () => {
+  it('can be removed except for the last, even by concurrent removals', async () => {
     const { userId, ids } = await withPasskeys(2);
     const outcomes = await Promise.all(ids.map((id) => passkeys.remove(userId, id)));
     expect(outcomes.sort()).toEqual(['last', 'removed']);

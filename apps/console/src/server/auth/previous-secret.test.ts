@@ -85,7 +85,7 @@ it('a browser that signed in under the previous secret stays known, and is known
     expect(without.known(old, email)).toBeNull();
 });
 
-it('what the auth library encrypted under the previous secret still opens, and new values need only the new one', async () => {
+it('what the auth library encrypted under the previous secret can still be decrypted, and new values need only the new one', async () => {
   const key = async (auth: Auth) => (await auth.$context).secretConfig;
   const old = await symmetricEncrypt({ key: await key(authWith(OLD)), data: 'a' });
   const [both, fresh] = [await key(authWith(NEW, OLD)), await key(authWith(NEW))];

@@ -129,7 +129,7 @@ describe('an authenticator app', () => {
     expect(await factor.complete({ code: totp(uri), headers: new Headers() })).toEqual({ outcome: 'over' });
   });
 
-  it('shows codes of which each signs in once, even to concurrent sign-ins', async () => {
+  it('shows codes that each sign in only once, even in concurrent sign-ins', async () => {
     const { email, uri } = await withApp();
     const [first, second] = [(await password(email)).headers, (await password(email)).headers];
     const code = totp(uri);
@@ -158,7 +158,7 @@ describe('an authenticator app', () => {
     expect((await factor.complete({ code: first.recoveryCodes[0] ?? '', headers })).outcome).toBe('over');
   });
 
-  it('in use is not asked by whoever has a session, or only a sign-in that has begun', async () => {
+  it('in use can be neither confirmed nor replaced by whoever has a session, or has only begun to sign in', async () => {
     const { email, uri, headers } = await withApp();
     const begun = (await password(email)).headers;
     for (const each of [headers, begun, new Headers()])
@@ -166,7 +166,7 @@ describe('an authenticator app', () => {
     expect(await factor.begin({ password: PASSWORD, headers })).toEqual({ outcome: 'failed' });
   });
 
-  it('leaves its secret and the recovery codes nowhere in Postgres as they are', async () => {
+  it('leaves neither its secret nor the recovery codes readable in Postgres', async () => {
     const { uri, recoveryCodes } = await withApp();
     const rows = JSON.stringify(await db().twoFactor.findMany());
     const secret = new URL(uri).searchParams.get('secret') ?? '';
@@ -177,7 +177,7 @@ describe('an authenticator app', () => {
     for (const part of [secret, raw, ...recoveryCodes]) expect(rows).not.toContain(part);
   });
 
-  it('gives way to each recovery code once, until new ones are made', async () => {
+  it('can be replaced by each recovery code once, until new ones are made', async () => {
     const { email, recoveryCodes, headers } = await withApp();
     const come = async (code = '') =>
       (await factor.complete({ code, headers: (await password(email)).headers })).outcome;
@@ -208,7 +208,7 @@ describe('an authenticator app', () => {
     expect(await lock(email, uri)).toBe(10);
   });
 
-  it('cannot be locked by others in a browser that signed in with it before, which has 10 codes of its own', async () => {
+  it('cannot be locked by others in a browser that signed in with it before, which may try 10 codes of its own', async () => {
     const { email, uri, recoveryCodes, headers } = await withApp();
     const known = withoutSession(headers);
     await lock(email, uri);
@@ -222,7 +222,7 @@ describe('an authenticator app', () => {
     expect((await factor.complete(later)).outcome).toBe('signed in');
   });
 
-  it('has no further codes for browsers that signed in with the password alone, before there was an app', async () => {
+  it('allows no further codes to browsers that signed in with the password alone, before there was an app', async () => {
     const email = await account();
     const before = withoutSession((await password(email)).headers);
     const { headers } = await password(email);
@@ -233,7 +233,7 @@ describe('an authenticator app', () => {
     expect(await lock(email, begun.uri, before)).toBe(0);
   });
 
-  it('has no further codes for browsers of an account that was deleted, and made anew with its e-mail', async () => {
+  it('allows no further codes to browsers of an account that was deleted, and made anew with its e-mail', async () => {
     const { email, headers } = await withApp();
     await db().user.delete({ where: { email } });
     const { uri } = await withApp(email);
@@ -369,7 +369,7 @@ describe('the trail of an account', () => {
     ]);
   });
 
-  it('has each wrong code after a right password, also one that was used before, however the cookie is written', async () => {
+  it('has each wrong code after a right password, even one that was used before, however the cookie is written', async () => {
     const { email, uri } = await withApp();
     const { events, come } = audited();
     const { headers } = await password(email);
@@ -386,7 +386,7 @@ describe('the trail of an account', () => {
     ]);
   });
 
-  it('has once for each sign-in that it met a locked account, and nothing of a sign-in that is over', async () => {
+  it('says once for each sign-in that it met a locked account, and says nothing of a sign-in that is over', async () => {
     const { email, uri } = await withApp();
     await lock(email, uri);
     const { events, come } = audited();

@@ -56,7 +56,7 @@ describe('a session', () => {
     expect(await db().session.count({ where: { userId } })).toBe(0);
   });
 
-  it('is listed with its browser and its use, and ended from another one', async () => {
+  it('is listed with its browser and its last use, and can be ended from another one', async () => {
     const { email, userId } = await account();
     const [laptop, phone] = [await browser(email, 'laptop'), await browser(email, 'phone')];
     clock.advance(120_000);
@@ -80,7 +80,7 @@ describe('a session', () => {
     },
   );
 
-  it('is ended by nobody else', async () => {
+  it('cannot be ended by anyone else', async () => {
     const [ada, eve] = [await account(), await account()];
     const headers = await browser(ada.email, 'laptop');
     const [session] = await sessions.list(ada.userId);
@@ -101,7 +101,7 @@ async function pageKey(userId: string): Promise<void> {
   });
 }
 
-it('passwords that are turned off end the sessions and page keys of whoever has one, and of nobody else', async () => {
+it('turning passwords off ends the sessions and page keys of whoever has a password, and of nobody else', async () => {
   const [ada, bob, eve] = [await account(), await account(), await account()];
   await db().account.updateMany({ where: { userId: eve.userId }, data: { providerId: 'oidc' } });
   for (const { userId } of [ada, eve]) await pageKey(userId);
@@ -117,7 +117,7 @@ describe('a request', () => {
     ['that opens a page', { 'sec-fetch-dest': 'document' }, true],
     ['that runs an action', { 'sec-fetch-dest': 'empty', 'next-action': 'a1b2' }, true],
     ['of a page that refreshes itself', { 'sec-fetch-dest': 'empty', rsc: '1' }, false],
-  ])('%s is a use of the session: %j, %s', (_what, headers, used) => {
+  ])('%s counts as a use of the session: %j, %s', (_what, headers, used) => {
     expect(isUse(new Headers(headers))).toBe(used);
   });
 });

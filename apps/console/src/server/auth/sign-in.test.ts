@@ -97,7 +97,7 @@ describe('sign-in with a password', () => {
       expect(await attempt(none, 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
   });
 
-  it('answers a wrong attempt at a set time, whether there is an account or not, and no other', async () => {
+  it('answers a wrong attempt, and no other, after a set time, whether or not there is an account', async () => {
     const email = await account();
     waits.length = 0;
     await attempt(email, PASSWORD, '203.0.113.31');
@@ -107,7 +107,7 @@ describe('sign-in with a password', () => {
     expect(waits).toHaveLength(3);
   });
 
-  it('takes as much work without an account, or without a password of it, as for a wrong password', async () => {
+  it('takes as much work if there is no account, or if the account has no password, as for a wrong password', async () => {
     const [email, provided] = [await account(), await account()];
     await db().account.updateMany({ where: { user: { email: provided } }, data: { providerId: 'oidc' } });
     work.length = 0;
@@ -116,7 +116,7 @@ describe('sign-in with a password', () => {
     expect(work).toEqual(['verify', 'hash', 'hash']);
   });
 
-  it('takes passwords, and keeps new ones, as the scrypt of better-auth hashes them', async () => {
+  it('accepts passwords as better-auth hashes them with scrypt, and stores new ones in the same way', async () => {
     const before =
       '5385888969fa5ce58f602b1392cb1c40:81f9cdf0539cec178fa44dae09e7916332795439ce54a264a23122880bb153e0' +
       '16b4e6cfd69e7d6bed2e84c1f09fed07edeb4539c7309e9d6e238d05327e538d';
@@ -147,7 +147,7 @@ describe('sign-in with a password', () => {
     expect((await attempt(email, PASSWORD, '10.0.0.3')).outcome).toBe('signed in');
   });
 
-  it('allows 30 attempts in 15 minutes for an e-mail from an address, and its owner can sign in from another', async () => {
+  it('allows 30 attempts in 15 minutes for an e-mail from one address, and its owner can sign in from another', async () => {
     const email = await account();
     const waits: (number | null)[] = [];
     for (const length of [15, 16, 25, ...Array(11).fill(1)]) {
@@ -165,7 +165,7 @@ describe('sign-in with a password', () => {
     expect((await attempt(email, PASSWORD, '10.1.0.1')).outcome).toBe('signed in');
   });
 
-  it('says how long none is allowed, also while the limit of a minute is what refuses', async () => {
+  it('says how long no attempt is allowed, even while it is the limit per minute that refuses', async () => {
     const email = await account();
     const tries = (length: number) => Promise.all(Array.from({ length }, () => guard('10.1.1.1', email)));
     await tries(15);
@@ -198,7 +198,7 @@ describe('sign-in with a password', () => {
     expect(waits.filter((wait) => wait === null)).toHaveLength(29);
   });
 
-  it('is limited as ever for a browser with a cookie of another e-mail, of another secret, forged or expired', async () => {
+  it('is limited as usual for a browser whose cookie is for another e-mail, from another secret, forged or expired', async () => {
     const [email, other] = [await account(), await account()];
     const browser = await browserOf(email, '10.5.0.1');
     const [name = '', value = ''] =
@@ -220,7 +220,7 @@ describe('sign-in with a password', () => {
     expect(devices.known(browser, email)).toBeNull();
   });
 
-  it('is limited as ever for a browser of an account that was deleted, and made anew with its e-mail', async () => {
+  it('is limited as usual for a browser of an account that was deleted, and made anew with its e-mail', async () => {
     const email = await account();
     const browser = await browserOf(email, '10.7.0.1');
     const { id } = await db().user.findUniqueOrThrow({ where: { email } });

@@ -60,7 +60,7 @@ describe('a client of the console', () => {
     expect(await endOf(sent)).toMatch(/^HTTP\/1.1 408 /);
   });
 
-  it('that gets no answer is let go after a while', async () => {
+  it('that gets no answer is disconnected after a while', async () => {
     await start({ silentMs: 400 });
     expect(await endOf(`${FORM}Content-Length: 9\r\n\r\nhalf`)).toBe('');
   });
@@ -71,7 +71,7 @@ describe('a client of the console', () => {
     expect(read).toEqual([]);
   });
 
-  it('that sends more than it may without saying so is cut off, and one within its limit is served', async () => {
+  it('that sends more than it may without announcing it is cut off, and one within the limit is served', async () => {
     const read = await start({ maxBodyBytes: 10 });
     const chunked = `${FORM}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
     expect(await endOf(`${chunked}b\r\n01234567890\r\n0\r\n\r\n`)).not.toContain('200');
@@ -80,7 +80,7 @@ describe('a client of the console', () => {
     expect(read).toEqual([10]);
   });
 
-  it('is not let in while as many as may be are connected', async () => {
+  it('is not let in while as many as allowed are connected', async () => {
     await start({ maxConnections: 1 });
     const first = connect(site.port, '127.0.0.1').on('error', () => {});
     sockets.push(first);

@@ -45,7 +45,7 @@ describe('requests', () => {
     await finish(watched);
   });
 
-  it('are refused beyond those of the same address that may wait, and of no other', async () => {
+  it('are refused when too many from the same address wait, and those from other addresses are not', async () => {
     const watched = observed();
     const { ask } = watched;
     expect(['1', '2', '3', '4', '5', '6'].map((name) => ask(name, 'a'))).toEqual([
@@ -58,7 +58,7 @@ describe('requests', () => {
     await finish(watched);
   });
 
-  it('that last hold up others for a moment only, and end once', async () => {
+  it('that take long hold up others for a moment only, and end once', async () => {
     const watched = observed({ ...LIMITS, atOnce: 1, countedMs: 1 });
     const { ask, begun, ends } = watched;
     const turns = new Promise<void>((resolve) => {

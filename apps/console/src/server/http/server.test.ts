@@ -122,31 +122,34 @@ describe('the site', () => {
   it.each([
     ...['/%', '/%zz', '/o/%zz/keys', '/%ff', '/o/demo?key=%00', '/o/demo/%00', '/o/demo?q=100%'],
     'ftp://elsewhere.example/',
-  ])('answers 400 to an address that is no path or no text, and asks no screen: %s', async (path) => {
-    const { port } = new URL(await start('http://console.example'));
-    const [response] = await once(get({ host: '127.0.0.1', port, path }), 'response');
-    expect(response.statusCode).toBe(400);
-    expect((await response.toArray()).join('')).toBe('Bad request: invalid path.\n');
-  });
+  ])(
+    'answers 400 to an address that is not a path or not text, without asking a screen: %s',
+    async (path) => {
+      const { port } = new URL(await start('http://console.example'));
+      const [response] = await once(get({ host: '127.0.0.1', port, path }), 'response');
+      expect(response.statusCode).toBe(400);
+      expect((await response.toArray()).join('')).toBe('Bad request: invalid path.\n');
+    },
+  );
 
   it.each([
     ['http://elsewhere.example/o/demo?a=b', '/o/demo?a=b'],
     ['HTTPS://elsewhere.example', '/'],
     ['http://elsewhere.example?a=b', '/?a=b'],
-  ])('takes of an address only the path, whichever host it names: %s', async (address, path) => {
+  ])('takes only the path of an address, whichever host it names: %s', async (address, path) => {
     const { hostname, port } = new URL(await start('http://console.example'));
     const asked = get({ hostname, port, path: address });
     const [answer] = await once(asked, 'response');
     expect(JSON.parse(await text(answer))[PATH_HEADER]).toBe(path);
   });
 
-  it('calls itself as it listens, whatever scheme a proxy says that its callers use', async () => {
+  it('calls itself by the scheme it listens with, whatever scheme a proxy says that its callers use', async () => {
     const url = await start('https://console.example');
     const told = (await (await fetch(url, { headers: { 'x-forwarded-proto': 'https' } })).json()) as object;
     expect(told).not.toHaveProperty('x-forwarded-proto');
   });
 
-  it('takes every other address', async () => {
+  it('accepts every other address', async () => {
     const url = await start('http://console.example');
     for (const path of ['/o/d%C3%A9mo', '/?q=100%25', '/?a=%2500', '/?%F0%9F%94%91=+'])
       expect((await fetch(url + path)).status).toBe(200);
@@ -166,7 +169,7 @@ describe('the site', () => {
     expect(slow.most).toBe(1);
   });
 
-  it('answers the next request of a connection after a body that nobody read to its end', async () => {
+  it('answers the next request of a connection even after a body that was not read to its end', async () => {
     const { port } = new URL(await start('http://console.example'));
     const client = connect(Number(port), '127.0.0.1');
     const origin = 'Host: x\r\nOrigin: http://console.example\r\n';
@@ -186,7 +189,7 @@ describe('the site', () => {
     expect(slow.most).toBeLessThanOrEqual(1);
   });
 
-  it('answers 503 to an address of which too many requests wait', async () => {
+  it('answers 503 to an address that has too many requests waiting', async () => {
     const url = await start('http://console.example', { atOnce: 3, maxWaiting: 2, countedMs: 2 ** 30 });
     const statuses: number[] = [];
     const asked = Array.from({ length: 8 }, async () => statuses.push((await fetch(`${url}/slow`)).status));
@@ -200,7 +203,7 @@ describe('the site', () => {
     expect(slow.most).toBe(3);
   });
 
-  it('closes with the last answer, although its connection would be kept open', async () => {
+  it('closes with the last answer, even if its connection was to be kept open', async () => {
     const url = await start('http://console.example');
     const agent = new Agent({ keepAlive: true });
     try {

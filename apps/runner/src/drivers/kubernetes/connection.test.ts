@@ -49,7 +49,7 @@ describe('a program that fetches credentials', () => {
     await eventually(() => !isPidAlive(pid));
   });
 
-  it('is quoted with the end of what it printed, cleaned and not at length, when it fails', async () => {
+  it('is quoted, when it fails, with the end of what it printed, cleaned and shortened', async () => {
     const failing = ask("printf 'token: abc\\nlog in\\001again \\n\\n' >&2; exit 1", 30_000);
     await expect(failing).rejects.toMatchObject({
       status: 0,

@@ -164,7 +164,7 @@ describe('switching on', () => {
     expect(cluster.replicas(DEPLOYMENT)).toBe(2);
   });
 
-  it('tries no more once it has ended, so that it never undoes a later switching off', async () => {
+  it('stops trying once it is ended, so that it never undoes a later switching off', async () => {
     cluster.workload(DEPLOYMENT);
     const ending = new AbortController();
     cluster.meanwhile = () => {
@@ -175,7 +175,7 @@ describe('switching on', () => {
     expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });
 
-  it('is not done by a runner that leads no more, nor is switching off', async () => {
+  it('is not done by a runner that no longer leads, nor is switching off', async () => {
     cluster.workload(DEPLOYMENT);
     // The lead is lost while the count is read.
     holds = () => cluster.asked.length < 1;
@@ -205,7 +205,7 @@ describe('switching on', () => {
     await eventually(() => urls()?.length === 1);
   });
 
-  it('says that Kubernetes cannot be asked, and that this is over', async () => {
+  it('says that Kubernetes cannot be asked, and when that is over', async () => {
     cluster.workload(DEPLOYMENT);
     const away = { match: 'get deployments/scale', status: 503, message: 'etcd is away' };
     cluster.failures.push(away, away);
@@ -245,18 +245,21 @@ describe('switching on', () => {
     expect(last()).toEqual({ type: 'down', reason, watching: false });
   });
 
-  it.each([403, 404])('is tried on after a %i if the model is always on, and begins anew', async (status) => {
-    cluster.workload(DEPLOYMENT);
-    cluster.failures.push(...Array(100).fill({ ...FORBIDDEN, status }));
-    const { driver, last, reports } = driverOf({}, { alwaysOn: true });
-    driver.launch(false);
-    await eventually(() => last() !== undefined);
-    expect(last()).toMatchObject({ type: 'down', watching: true });
-    cluster.failures.length = 0;
-    await eventually(() => last()?.type === 'restarting');
-    expect(cluster.replicas(DEPLOYMENT)).toBe(3);
-    expect(reports).toHaveLength(2);
-  });
+  it.each([403, 404])(
+    'keeps being tried after a %i if the model is always on, and then begins anew',
+    async (status) => {
+      cluster.workload(DEPLOYMENT);
+      cluster.failures.push(...Array(100).fill({ ...FORBIDDEN, status }));
+      const { driver, last, reports } = driverOf({}, { alwaysOn: true });
+      driver.launch(false);
+      await eventually(() => last() !== undefined);
+      expect(last()).toMatchObject({ type: 'down', watching: true });
+      cluster.failures.length = 0;
+      await eventually(() => last()?.type === 'restarting');
+      expect(cluster.replicas(DEPLOYMENT)).toBe(3);
+      expect(reports).toHaveLength(2);
+    },
+  );
 
   it('continues when an API server lacks all rights, as one that has just started does', async () => {
     cluster.workload(DEPLOYMENT);
@@ -419,7 +422,7 @@ describe('a model whose pods answer, but cannot be called', () => {
     expect(last()).toMatchObject({ reason: `The model was not ready within 1 s. ${refusesKey}` });
   });
 
-  it('has as long as a start to come back, if it was up', async () => {
+  it('has as much time as a start to come back, if it was up', async () => {
     cluster.workload(DEPLOYMENT, 1);
     ready('127.0.0.1');
     let nowMs = 0;
@@ -441,7 +444,7 @@ describe('a model whose pods answer, but cannot be called', () => {
     expect(ends).toHaveLength(1);
   });
 
-  it('has as long, too, if its replicas were gone for a moment', async () => {
+  it('has the same time even if its replicas were gone for a moment', async () => {
     let probes = 0;
     model.prependListener('request', () => probes++);
     cluster.workload(DEPLOYMENT, 1);
@@ -527,7 +530,7 @@ describe('a start that does not succeed', () => {
 
   const late: [string, object[], object[], string][] = [
     [
-      'no node has room',
+      'no node has room for its pod',
       [
         pod({
           conditions: [
@@ -567,7 +570,7 @@ describe('a start that does not succeed', () => {
       'FailedCreate: exceeded quota: gpus.',
     ],
     [
-      'nobody knows, though another workload with a longer name has an event',
+      'it has no pod, though only another workload with a longer name has an event',
       [],
       [
         {
@@ -580,7 +583,7 @@ describe('a start that does not succeed', () => {
       ],
       'It has no pod yet.',
     ],
-    ['nobody knows', [], [], 'It has no pod yet.'],
+    ['it has no pod, and no event says why', [], [], 'It has no pod yet.'],
   ];
   it.each(late)('fails in the end because %s', async (_name, pods, events, reason) => {
     cluster.workload(DEPLOYMENT);
@@ -599,7 +602,7 @@ describe('a start that does not succeed', () => {
     expect(last()).toEqual({ type: 'down', reason: whole, watching: false });
   });
 
-  it('is logged while something keeps its pods away that may pass: when that has stood for a while, and when it changes', async () => {
+  it('is logged when something that may pass has kept its pods away for a while, and when that changes', async () => {
     const message = '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.';
     const unscheduled = (why: string) =>
       pod({
@@ -639,7 +642,7 @@ describe('a start that does not succeed', () => {
     expect(last()).toBeUndefined();
   });
 
-  it('is still looked for if it is always on, and is never scaled down for that', async () => {
+  it('keeps looking for its pods if the model is always on, and never scales the workload down', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.set('pods', [pod(cases[1]?.[1] ?? {})]);
     const { driver, last, urls } = driverOf({}, { alwaysOn: true });
@@ -680,7 +683,7 @@ describe('switching off', () => {
     expect(cluster.asked.filter(({ verb }) => verb === 'update')).toHaveLength(1);
   });
 
-  it('scales to 0, and is done when the last of its pods has ended, however little the count says', async () => {
+  it('scales to 0, and is done when the last of its pods has ended, whatever the count says', async () => {
     cluster.workload(DEPLOYMENT, 4);
     cluster.set('pods', [ending('Running'), { ...ending('Running'), status: { phase: 'Pending' } }]);
     let done = false;
@@ -738,7 +741,7 @@ describe('switching off', () => {
     expect(logged).toEqual([]);
   });
 
-  it('fails when nobody tells its pods to end', async () => {
+  it('fails when its pods are never told to end', async () => {
     cluster.workload(DEPLOYMENT, 4);
     cluster.set('pods', [pod({ phase: 'Running' })]);
     let nowMs = 0;
@@ -746,7 +749,7 @@ describe('switching off', () => {
     await expect(halted).rejects.toThrow('have not been told to end');
   });
 
-  it('does not undo that somebody switches it on while its pods are ending', async () => {
+  it('gives up if somebody switches the workload on while its pods are ending', async () => {
     cluster.workload(DEPLOYMENT, 1);
     cluster.set('pods', [ending('Running')]);
     const halted = expect(driverOf({}, { nowMs: () => 0 }).driver.halt()).rejects.toThrow('scaled it up');
@@ -788,7 +791,7 @@ describe('switching off', () => {
     expect(logged).toEqual([]);
   });
 
-  it('gives up pods of a deleted workload that nobody tells to end, with a warning', async () => {
+  it('gives up pods of a deleted workload that are never told to end, with a warning', async () => {
     cluster.workload(DEPLOYMENT, 1);
     cluster.set('pods', [pod({ phase: 'Running' })]);
     let nowMs = 0;
@@ -814,7 +817,7 @@ describe('the count of replicas', () => {
   const upOf = (report: DriverReport | undefined) =>
     report?.type === 'up' && `${report.replicas.length} of ${report.total}`;
 
-  it('has those that are not ready, cannot be scheduled, or do not answer', async () => {
+  it('includes those that are not ready, cannot be scheduled, or do not answer', async () => {
     cluster.workload(DEPLOYMENT);
     const { driver, last } = driverOf();
     driver.launch(false);
@@ -921,7 +924,7 @@ describe('what is left behind', () => {
     [403, false],
     [404, false],
   ])(
-    'is called all the same while its count is answered with a %i (always on: %j)',
+    'is called all the same while reading its count is answered with a %i (always on: %j)',
     async (status, alwaysOn) => {
       cluster.workload(DEPLOYMENT, 1);
       ready('127.0.0.1');

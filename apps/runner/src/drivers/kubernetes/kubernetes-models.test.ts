@@ -262,7 +262,7 @@ describe('a runner that leads while Kubernetes does not answer', () => {
     expect(counts()).toEqual(before);
   });
 
-  it('shows those that are asleep, stopped or failed as they were', async () => {
+  it('shows models that are asleep, stopped or failed as they were', async () => {
     const last = {
       asleep: await publish(),
       stopped: await publish({ condition: 'stopped' }),
@@ -279,7 +279,7 @@ describe('a runner that leads while Kubernetes does not answer', () => {
     expect(counts()).toEqual([]);
   });
 
-  it('starts nothing that turns out to be off beside what fills the pool', async () => {
+  it('does not start a model that turns out to be off while another one fills the pool', async () => {
     await harness.db.runnerPool.create({ data: { name: 'local', capacity: 1 } });
     const busy = await harness.publishProcess({}, { cost: 1 });
     const first = await harness.start({ stopModelsOnExit: false });
@@ -327,7 +327,7 @@ describe('a workload whose model was deleted while no runner acted', () => {
     },
   );
 
-  it('stays as it is when it is another model by then', async () => {
+  it('stays as it is when another model has it by then', async () => {
     const modelId = await publish();
     await DELETIONS['the model alone'](modelId);
     await publish({ mode: 'always_on' });
@@ -348,7 +348,7 @@ describe('workloads that deleted models left', () => {
       data: { modelId, pool: 'local', settings: { ...WORKLOAD, ...workload } },
     });
 
-  it('are scaled down behind hundreds that cannot be', async () => {
+  it('are scaled down even behind hundreds that cannot be', async () => {
     const settings = { ...WORKLOAD, namespace: 'not-of-this-runner' };
     const others = Array.from({ length: 450 }, (_, i) => ({ modelId: `a${i}`, pool: 'local', settings }));
     await harness.db.leftWorkload.createMany({ data: others });

@@ -82,24 +82,27 @@ describe('a check of a server', () => {
     );
   });
 
-  it('of one that does not answer says so', async () => {
+  it('says so when the server does not answer', async () => {
     expect(await check({ baseUrl: 'http://127.0.0.1:1/v1' })).toEqual({
       problem: 'Its server does not answer (connection refused).',
       described: undefined,
     });
   });
 
-  it.each(['/', '\\'])('sends the key to no host that its health path names after /%s', async (separator) => {
-    const asked: string[] = [];
-    const other = await startUpstream(({ path }, reply) => {
-      asked.push(path);
-      return reply.json({});
-    });
-    try {
-      await check({ healthPath: `/${separator}${new URL(other.url).host}/up` });
-      expect(asked).toEqual([]);
-    } finally {
-      await other.close();
-    }
-  });
+  it.each(['/', '\\'])(
+    'does not send the key to a host that the health path names after /%s',
+    async (separator) => {
+      const asked: string[] = [];
+      const other = await startUpstream(({ path }, reply) => {
+        asked.push(path);
+        return reply.json({});
+      });
+      try {
+        await check({ healthPath: `/${separator}${new URL(other.url).host}/up` });
+        expect(asked).toEqual([]);
+      } finally {
+        await other.close();
+      }
+    },
+  );
 });

@@ -52,7 +52,7 @@ const wrong = (sentence: string) => ({ kind: 'misconfigured', sentence });
 describe('a server that lists its models', () => {
   const cases: [string, Said, Partial<InspectedServer>, ReturnType<typeof wrong> | null][] = [
     ['serves what it lists', listing(['moon', 'tide']), {}, null],
-    ['serves a name that is short for its latest', listing(['tide:latest']), {}, null],
+    ['serves a name that is short for its latest tag', listing(['tide:latest']), {}, null],
     [
       'does not serve another tag of a name',
       listing(['tide:7b']),
@@ -151,7 +151,7 @@ describe('a server that lists its models', () => {
 });
 
 describe('a server that requires a key', () => {
-  it.each([401, 403])('refuses a wrong one with %d at its list', async (status) => {
+  it.each([401, 403])('refuses a wrong one with %d when asked for its list', async (status) => {
     const upstream = await serverThat({ status, ...recorded(LLAMA_CPP.wrongKey) });
     expect(await find(upstream, { key: 'k' })).toEqual(
       wrong(`The server refused the upstream key (${status}).`),
@@ -200,7 +200,7 @@ describe('a server without a list', () => {
       'with something other than a list',
     ],
     [
-      'has none when its list is no JSON, and nothing is at that path',
+      'has none when its list is not JSON, and nothing is at that path',
       { body: 'ok', type: 'text/plain' },
       undefined,
       'with something other than a list',

@@ -32,7 +32,7 @@ describe('models of the same server', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('share nothing with another key or path', async () => {
+  it('share nothing if their keys or paths differ', async () => {
     const { asked, get } = start(LONG_MS);
     const all = [get(server('k')), get(server('other')), get(server('')), get(server('k', '/health'))];
     for (const { answer } of asked) answer(OK);
@@ -51,7 +51,7 @@ describe('models of the same server', () => {
     });
   });
 
-  it('share that a path takes no GET', async () => {
+  it('share the finding that a path takes no GET', async () => {
     const { asked, get } = start(LONG_MS);
     const noGet = { ...OK, status: 405 };
     const first = get(server('k'));

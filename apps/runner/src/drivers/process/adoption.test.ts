@@ -23,7 +23,7 @@ async function abandonedInItsSleep() {
 const pids = (model: { starts(): { pid: number }[] }) => model.starts().map(({ pid }) => pid);
 
 describe('a process that was told to end when its runner went', () => {
-  it('is ended by the next one, and its model stays asleep and never fails', async () => {
+  it('is ended by the next runner, and its model stays asleep and never fails', async () => {
     const model = await abandonedInItsSleep();
     const [pid = 0] = pids(model);
     expect(isPidAlive(pid)).toBe(true);

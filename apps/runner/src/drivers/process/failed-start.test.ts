@@ -84,7 +84,7 @@ describe('a process that fails to start', () => {
   it.each([
     ['kill -9 $$', "The model's process was ended by SIGKILL while starting."],
     ['sh -c "kill -9 \\$\\$"; exit $?', "The model's process exited with code 137 (SIGKILL) while starting."],
-  ])('tells the signal that ended it: %s', async (command, expected) => {
+  ])('names the signal that ended it: %s', async (command, expected) => {
     expect((await failureOf(command)).reason.split('\n')[0]).toBe(expected);
   });
 
@@ -99,7 +99,7 @@ describe('a process that fails to start', () => {
     expect(reason.split('\n')[1]).toBe('using [hidden], [hidden] and [hidden]');
   });
 
-  it('shows neither of two upstream keys if that was changed meanwhile', async () => {
+  it('shows neither the old nor the new upstream key if it was changed meanwhile', async () => {
     const sealed = (key: string) => Uint8Array.from(seal(harness.secretKey, key));
     const [begun, changed] = [join(harness.dir, 'begun'), join(harness.dir, 'changed')];
     const waits = `until [ -e ${changed} ]; do sleep 0.02; done`;

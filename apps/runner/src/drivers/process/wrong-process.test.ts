@@ -37,7 +37,7 @@ describe('a process whose health path answers', () => {
     expect(reason).toMatch(/^No chat completions API at http:\S+\/v1: \/models answered 404\.$/);
   });
 
-  it('runs without an API that answers a GET if the health path was given', async () => {
+  it('runs even if its API answers no GET, if the health path was given', async () => {
     const model = await harness.publishProcess({ how: 'bare', settings: { healthPath: '/health' } });
     const { condition } = await (await harness.start()).wake(model.modelId);
     expect(condition).toBe('CONDITION_RUNNING');
