@@ -228,7 +228,7 @@ describe('doctor', () => {
     [
       'a silent gateway that has not been ended',
       'gateway leases',
-      /gw_1 is silent for \d+ s/,
+      /gw_1 has been silent for \d+ s/,
       () => live.hset(leaseKey('tg:', 'gw_1'), { beat_ms: Date.now() - 60_000 }),
       beat,
     ],
@@ -497,10 +497,10 @@ describe('a ledger in Redis', () => {
   });
 
   it.each([
-    ['fewer requests', state(3, 40), /1 requests fewer/],
-    ['more requests than wait or are in progress', state(8, 40, 2, 1), /4 requests more .* 3 unsettled/],
-    ['fewer tokens', state(4, 39), /1 tokens fewer/],
-    ['more tokens although nothing waits', state(4, 41), /1 tokens more/],
+    ['fewer requests', state(3, 40), /1 fewer requests/],
+    ['more requests than wait or are in progress', state(8, 40, 2, 1), /4 more requests .* 3 unsettled/],
+    ['fewer tokens', state(4, 39), /1 fewer tokens/],
+    ['more tokens although nothing waits', state(4, 41), /1 more tokens/],
   ])('is wrong if it has %s', (_what, live, words) => {
     expect(differenceOf(live, settled(4, 40), settled(4, 40))).toMatch(words);
   });
