@@ -93,9 +93,9 @@ export function describeDetail(site: Site): void {
         await form.getByLabel('Context length').fill('800');
         await page.setViewportSize({ width: 375, height: 667 });
         await form.getByRole('button', { name: 'Save' }).click();
-        await form.getByText('You may save it anyway').waitFor();
+        await form.getByText('You can save it anyway').waitFor();
         const button = form.getByRole('button', { name: 'Save anyway' });
-        expect(await endsAbove(form.getByText('You may save it anyway'), button)).toBe(true);
+        expect(await endsAbove(form.getByText('You can save it anyway'), button)).toBe(true);
         expect(await textOf(form.getByRole('status'))).toContain('Its server does not answer');
         await expectAccessible(page);
         await button.click();

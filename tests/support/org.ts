@@ -61,7 +61,13 @@ export const client = (baseURL: string, apiKey: string, maxRetries = 0): OpenAI 
 export const post = (baseURL: string, apiKey: string, body: unknown): Promise<Response> =>
   fetch(`${baseURL}/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      // A connection that was kept might be closed by the gateway, as idle for too long, just when it
+      // is used again.
+      connection: 'close',
+    },
     body: JSON.stringify(body),
   });
 
