@@ -6,7 +6,10 @@ import { usageOf, useSharedStack } from '../support/stack.ts';
 
 const CONTEXT = 1000;
 
-/** Sends `count` requests at once, to each gateway in turn. Returns their statuses and bodies. */
+/**
+ * Sends `count` requests at once, to each gateway in turn. Returns their statuses and bodies. The
+ * connections are new: the gateway may close one that was kept just when it is used again.
+ */
 async function flood(
   gateways: readonly string[],
   key: string,
@@ -16,7 +19,8 @@ async function flood(
 ) {
   return Promise.all(
     Array.from({ length: count }, async (_, i) => {
-      const answer = await post(gateways[i % gateways.length] ?? '', key, ask('tide', content));
+      const gateway = gateways[i % gateways.length] ?? '';
+      const answer = await post(gateway, key, ask('tide', content), { connection: 'close' });
       const body = (await answer.json()) as { error?: { code: string } };
       onAnswer();
       return { status: answer.status, code: body.error?.code, headers: answer.headers };

@@ -58,16 +58,10 @@ export const client = (baseURL: string, apiKey: string, maxRetries = 0): OpenAI 
   new OpenAI({ baseURL, apiKey, maxRetries });
 
 /** A plain call, for tests of the status and headers that no client shows. */
-export const post = (baseURL: string, apiKey: string, body: unknown): Promise<Response> =>
+export const post = (baseURL: string, apiKey: string, body: unknown, headers = {}): Promise<Response> =>
   fetch(`${baseURL}/chat/completions`, {
     method: 'POST',
-    headers: {
-      authorization: `Bearer ${apiKey}`,
-      'content-type': 'application/json',
-      // A connection that was kept might be closed by the gateway, as idle for too long, just when it
-      // is used again.
-      connection: 'close',
-    },
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
 
