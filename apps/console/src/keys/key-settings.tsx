@@ -7,7 +7,7 @@ import { useAct } from '../ui/act.ts';
 import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
-import { whole } from '../ui/numbers.ts';
+import { toWhole, whole } from '../ui/numbers.ts';
 import { createKey } from './actions.ts';
 import { type ChosenFrom, ModelChoice } from './model-choice.tsx';
 import type { KeyRules } from './rules.ts';
@@ -94,15 +94,11 @@ function settingsIn(form: FormData) {
   const expiresOn = String(form.get('expiresOn') ?? '');
   return {
     name: String(form.get('name') ?? ''),
-    requestsPerMinute: toWhole(form.get('requestsPerMinute')),
-    requestsAtOnce: toWhole(form.get('requestsAtOnce')),
+    requestsPerMinute: toWhole(String(form.get('requestsPerMinute'))),
+    requestsAtOnce: toWhole(String(form.get('requestsAtOnce'))),
     ...(expiresOn === '' ? {} : { expiresOn }),
   };
 }
-
-/** NaN for other text, such as `1e3`. The server refuses it and says what is allowed. */
-const toWhole = (given: FormDataEntryValue | null): number =>
-  /^-?\d+$/.test(String(given)) ? Number(given) : Number.NaN;
 
 function LimitFields({ rules, like }: { rules: KeyRules; like: KeyView | undefined }) {
   const { requestsPerMinute: rpm, requestsAtOnce: atOnce } = rules;

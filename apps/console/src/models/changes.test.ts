@@ -44,6 +44,10 @@ describe('what an edited model changes', () => {
     expect(edited({ contextTokens: '' })).toEqual({ contextTokens: null });
   });
 
+  it('leaves a number that is not written in digits to be refused', () => {
+    expect(edited({ contextTokens: '1e3' })).toEqual({ contextTokens: Number.NaN });
+  });
+
   it('includes the times of a command that sleeps', () => {
     const settings = { ...external, urls: null, startTimeoutS: 30 };
     const sleeping = { contextTokens: 100, sleepAfterS: 600 };

@@ -1,4 +1,5 @@
 import type { ChangeModelInput, ModelDetail, ModelSettings } from '@tidegate/control';
+import { toWhole } from '../ui/numbers.ts';
 
 interface Edited {
   /** The model as the form's fields first showed it. */
@@ -23,7 +24,7 @@ export function changesOf({ base, typed, dropsKey }: Edited): Partial<ChangeMode
     ...(settings.urls !== null && urls.join(' ') !== settings.urls.join(' ') ? { urls } : {}),
     ...number('contextTokens', typed, model.contextTokens),
     ...(model.sleepAfterS === null ? {} : number('sleepAfterS', typed, model.sleepAfterS)),
-    ...(settings.urls === null ? optionalNumber('startTimeoutS', typed, settings.startTimeoutS) : {}),
+    ...(settings.urls === null ? number('startTimeoutS', typed, settings.startTimeoutS) : {}),
     ...optionalText('upstreamModel', typed, settings.upstreamModel),
     ...optionalText('healthPath', typed, settings.healthPath),
   };
@@ -33,12 +34,11 @@ export function changesOf({ base, typed, dropsKey }: Edited): Partial<ChangeMode
 
 type Typed = Edited['typed'];
 
-const number = (name: string, typed: Typed, before: number) =>
-  typed[name] === String(before) ? {} : { [name]: typed[name] === '' ? null : Number(typed[name]) };
-
-/** An empty field takes the setting away. */
-const optionalNumber = (name: string, typed: Typed, before: number | null) =>
-  typed[name] === String(before ?? '') ? {} : { [name]: typed[name] === '' ? null : Number(typed[name]) };
+/** Null for an empty field. The server refuses that if the model must have the setting. */
+const number = (name: string, typed: Typed, before: number | null) =>
+  typed[name] === String(before ?? '')
+    ? {}
+    : { [name]: typed[name] === '' ? null : toWhole(typed[name] ?? '') };
 
 const optionalText = (name: string, typed: Typed, before: string | null) =>
   typed[name] === (before ?? '') ? {} : { [name]: typed[name] || null };

@@ -18,7 +18,8 @@ describe('the publishing form', () => {
     });
     expect(connectionOf('o', typed)).toEqual({ org: 'o', urls, upstreamKey: 'k' });
     expect(checkOf('o', typed)).toMatchObject({ urls, name: 'a', contextTokens: 8_192 });
-    expect(publicationInputOf('o', { ...typed, contextTokens: '' }).contextTokens).toBeNaN();
+    for (const contextTokens of ['', '1e3', '0x10'])
+      expect(publicationInputOf('o', { ...typed, contextTokens }).contextTokens).toBeNaN();
   });
 
   it('is filled in from what a server reports, but keeps a name that was typed', () => {

@@ -130,8 +130,8 @@ async function checkPublished(
 }
 
 /**
- * Says on stderr what the servers of a model answered that was published or changed. It is done
- * whatever they answered: they may come later. A refusal stands alone.
+ * Says on stderr what the servers of a published or changed model answered. No answer prevents the
+ * change, because servers may come later. A refusal of the change stands alone.
  */
 function tellFound<T>({ io }: Context, found: Result<ModelCheck | null>, result: Result<T>): Result<T> {
   if (!result.ok) return result;
