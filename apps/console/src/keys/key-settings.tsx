@@ -7,7 +7,7 @@ import { useAct } from '../ui/act.ts';
 import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
-import { toWhole, whole } from '../ui/numbers.ts';
+import { typedWhole, whole } from '../ui/numbers.ts';
 import { createKey } from './actions.ts';
 import { type ChosenFrom, ModelChoice } from './model-choice.tsx';
 import type { KeyRules } from './rules.ts';
@@ -94,8 +94,8 @@ function settingsIn(form: FormData) {
   const expiresOn = String(form.get('expiresOn') ?? '');
   return {
     name: String(form.get('name') ?? ''),
-    requestsPerMinute: toWhole(String(form.get('requestsPerMinute'))),
-    requestsAtOnce: toWhole(String(form.get('requestsAtOnce'))),
+    requestsPerMinute: typedWhole(String(form.get('requestsPerMinute'))),
+    requestsAtOnce: typedWhole(String(form.get('requestsAtOnce'))),
     ...(expiresOn === '' ? {} : { expiresOn }),
   };
 }

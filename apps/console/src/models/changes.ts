@@ -1,5 +1,5 @@
 import type { ChangeModelInput, ModelDetail, ModelSettings } from '@tidegate/control';
-import { toWhole } from '../ui/numbers.ts';
+import { typedWhole } from '../ui/numbers.ts';
 
 interface Edited {
   /** The model as the form's fields first showed it. */
@@ -38,7 +38,7 @@ type Typed = Edited['typed'];
 const number = (name: string, typed: Typed, before: number | null) =>
   typed[name] === String(before ?? '')
     ? {}
-    : { [name]: typed[name] === '' ? null : toWhole(typed[name] ?? '') };
+    : { [name]: typed[name] === '' ? null : typedWhole(typed[name] ?? '') };
 
 const optionalText = (name: string, typed: Typed, before: string | null) =>
   typed[name] === (before ?? '') ? {} : { [name]: typed[name] || null };

@@ -1,5 +1,5 @@
 import type { CheckModelInput, PublishModelInput, ServedModelView } from '@tidegate/control';
-import { toWhole } from '../ui/numbers.ts';
+import { typedWhole } from '../ui/numbers.ts';
 
 /** What the publishing form holds, as typed. */
 export interface Publication {
@@ -30,7 +30,7 @@ export function publicationInputOf(org: string, typed: Publication): PublishMode
     name: typed.name.trim(),
     kind: typed.kind,
     mode: 'always_on',
-    contextTokens: toWhole(typed.contextTokens.trim()),
+    contextTokens: typedWhole(typed.contextTokens.trim()),
     urls: urlsOf(typed.urls),
     ...(upstreamModel ? { upstreamModel } : {}),
     ...(upstreamKey ? { upstreamKey } : {}),

@@ -7,7 +7,7 @@ const S_AN_HOUR = 3_600;
 const TEN_S_MS = 10_000;
 
 /** NaN for other text, such as `1e3`. The server refuses it and says what is allowed. */
-export const toWhole = (typed: string): number => (/^-?\d+$/.test(typed) ? Number(typed) : Number.NaN);
+export const typedWhole = (typed: string): number => (/^-?\d+$/.test(typed) ? Number(typed) : Number.NaN);
 
 /** 12,345 */
 export const whole = (value: number): string => WHOLE.format(value);
