@@ -74,19 +74,29 @@ describe('a wake-on-request model', () => {
     expect(model.starts()).toHaveLength(1);
   });
 
-  it('that cannot start answers all who wait with the reason, is not woken during its backoff, and can be woken after it', async () => {
+  const EXITED = {
+    condition: 'CONDITION_FAILED',
+    reason: "The model's process exited with code 7 while starting.",
+  };
+
+  it('that cannot start answers all who wait with the reason, and is not woken during its backoff', async () => {
+    const model = await harness.publishProcess({ how: 'fail' });
+    const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
+    const waiting = await Promise.all([1, 2, 3].map(() => runner.wake(model.modelId)));
+    for (const answer of waiting) expect(answer).toMatchObject(EXITED);
+    expect(await runner.wake(model.modelId)).toMatchObject(EXITED);
+    expect(model.starts()).toHaveLength(1);
+    await eventually(async () => (await persisted(model.modelId)).condition === 'failed');
+    expect(await persisted(model.modelId)).toEqual({ condition: 'failed', reason: EXITED.reason });
+  });
+
+  it('that failed can be woken after its backoff', async () => {
     const model = await harness.publishProcess({ how: 'fail' });
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
-    const reason = "The model's process exited with code 7 while starting.";
-    const waiting = await Promise.all([1, 2, 3].map(() => runner.wake(model.modelId)));
-    for (const answer of waiting) expect(answer).toMatchObject({ condition: 'CONDITION_FAILED', reason });
-    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason });
-    expect(model.starts()).toHaveLength(1);
+    expect(await runner.wake(model.modelId)).toMatchObject(EXITED);
     await eventually(() => watcher.models.get(model.modelId)?.wakeable);
-    await eventually(async () => (await persisted(model.modelId)).condition === 'failed');
-    expect(await persisted(model.modelId)).toEqual({ condition: 'failed', reason });
-    await runner.wake(model.modelId);
+    expect(await runner.wake(model.modelId)).toMatchObject(EXITED);
     expect(model.starts()).toHaveLength(2);
   });
 
