@@ -12,7 +12,7 @@ import {
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import type { Stack } from '@tidegate/local';
 import { callerOf, poolAddresses } from '@tidegate/runtime';
-import { PATIENT_DB, urlAs } from '@tidegate/testing';
+import { PATIENT_CALLS, PATIENT_DB, urlAs } from '@tidegate/testing';
 
 const SESSION_MS = 3_600_000;
 
@@ -42,8 +42,9 @@ export function ctlVariables(stack: Reachable): Record<string, string> {
 export function openControl(stack: Reachable, now: () => number = Date.now): OpenControl {
   const env = ctlVariables(stack);
   const caller = callerOf(env);
-  const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','), caller);
-  const runner = runnerOverGrpc(poolAddresses.parse(env.RUNNER_ADDRESS), caller);
+  const patient = { deadlines: PATIENT_CALLS };
+  const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','), caller, patient);
+  const runner = runnerOverGrpc(poolAddresses.parse(env.RUNNER_ADDRESS), caller, patient);
   const openDb = (url: string) => createDb(url, { ...PATIENT_DB, maxConnections: 4 });
   const [ofCtl, ofConsole] = (['ctl', 'console'] as const).map((service) =>
     openDb(urlAs(service, stack.info.postgres)),
@@ -104,8 +105,9 @@ export async function closeControl(stack: Reachable): Promise<void> {
   opened.delete(stack);
 }
 
-/** Returns the value. @throws Error with the reason of a refusal */
+/** Returns the value. @throws Error with the reason of a refusal, or of what is not in force yet */
 export function must<T>(result: Result<T>): T {
-  if (result.ok) return result.value;
-  throw new Error(result.refusal.message);
+  if (!result.ok) throw new Error(result.refusal.message);
+  if (result.notInForce !== undefined) throw new Error(result.notInForce);
+  return result.value;
 }

@@ -302,7 +302,7 @@ describe('the local stack', () => {
   });
 
   it('ends models itself when it stops: it asks them first, and kills those that do not react', async () => {
-    const stack = await start({ stopTimeoutMs: 1_000 });
+    const stack = await start({ stopTimeoutMs: 5_000 });
     const asked = join(stack.dataDir, 'asked');
     const polite = await startModel(`require('fs').writeFileSync('${asked}', 'yes'); process.exit()`);
     const [deaf, other] = [await startModel(''), await startModel('')];

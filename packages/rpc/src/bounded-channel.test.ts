@@ -70,10 +70,12 @@ afterEach(() => {
   server.forceShutdown();
 });
 
-function impatient(): LimiterClient {
+/** Waits long for a connection that will be served, which may take a busy machine a while. */
+const longIfServed = () => (fates[0] === 'served' ? LONG_MS : CONNECT_MS);
+function impatient(connectMs = longIfServed): LimiterClient {
   const client = new LimiterStub(address, credentials.createInsecure(), {
     'grpc.initial_reconnect_backoff_ms': 10,
-    channelFactoryOverride: (...how) => new BoundedChannel(...how, CONNECT_MS),
+    channelFactoryOverride: (...how) => new BoundedChannel(...how, connectMs),
   });
   clients.push(client);
   return client;
@@ -117,9 +119,14 @@ describe('a server that takes connections and says nothing', () => {
 });
 
 it('a connection once made stays, and calls on it are still answered after their client is closed', async () => {
-  fates = ['served', 'silent'];
-  const client = impatient();
-  expect(await ask(client)).toMatchObject({ month: '2026-11' });
+  // A busy machine may need more than one attempt to connect in so short a time.
+  const client = await eventually(async () => {
+    const one = impatient(() => CONNECT_MS);
+    await ask(one);
+    return one;
+  });
+  const made = sockets.length;
+  fates = ['silent'];
   // This takes as long as a connection may take.
   await expect(ask(impatient())).rejects.toMatchObject(UNAVAILABLE);
   const asked = new Promise<() => void>((resolve) => {
@@ -130,5 +137,5 @@ it('a connection once made stays, and calls on it are still answered after their
   client.close();
   answer();
   expect(await call).toMatchObject({ month: '2026-11' });
-  expect(sockets).toHaveLength(2);
+  expect(sockets).toHaveLength(made + 1);
 });

@@ -72,7 +72,7 @@ interface Attempt {
  */
 export class BoundedChannel implements ChannelInterface {
   readonly #open: () => Attempt;
-  readonly #connectMs: number;
+  readonly #connectMs: () => number;
   #attempt: Attempt;
   #timer: NodeJS.Timeout | undefined;
 
@@ -80,7 +80,8 @@ export class BoundedChannel implements ChannelInterface {
     target: string,
     credentials: ChannelCredentials,
     options: ChannelOptions,
-    connectMs = CONNECT_MS,
+    /** How long the next connection may take. */
+    connectMs = () => CONNECT_MS,
   ) {
     this.#connectMs = connectMs;
     this.#open = () => {
@@ -120,7 +121,7 @@ export class BoundedChannel implements ChannelInterface {
     const state = channel.getConnectivityState(false);
     if (state === connectivityState.SHUTDOWN) return;
     const trying = state === connectivityState.CONNECTING || state === connectivityState.TRANSIENT_FAILURE;
-    if (trying) this.#timer ??= setTimeout(() => this.#replace(), this.#connectMs);
+    if (trying) this.#timer ??= setTimeout(() => this.#replace(), this.#connectMs());
     else this.#stopTimer();
     channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#follow(channel));
   }

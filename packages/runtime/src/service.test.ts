@@ -135,6 +135,8 @@ describe('a service', () => {
 
   it('treats a Ctrl-C that reaches it twice as one', async () => {
     const { child, printed, ended } = await run(`
+      const nowMs = performance.now();
+      performance.now = () => nowMs;
       service.onShutdown('drain', async () => {
         say('draining');
         await new Promise((resolve) => process.once('SIGINT', resolve));
@@ -163,7 +165,12 @@ describe('a service', () => {
   it('ends its delay, and nothing else, on a later second signal', async () => {
     const { child, printed, ended } = await run(`
       service.configure({ shutdownDelayMs: 3_600_000 });
-      service.stopping.addEventListener('abort', () => say('not ready'));
+      let nowMs = 0;
+      performance.now = () => nowMs;
+      service.stopping.addEventListener('abort', () => {
+        say('not ready');
+        setImmediate(() => { nowMs = 1_000; });
+      });
       service.onShutdown('server', () => new Promise((resolve) => setTimeout(resolve, 300)));
       say('up');`);
     await printed(/up/);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Db } from '@tidegate/db';
-import { PATIENT_DB } from './patient-db.ts';
+import { PATIENT_DB } from './patient.ts';
 import { testPostgres } from './postgres.ts';
 
 /*

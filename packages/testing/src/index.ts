@@ -18,7 +18,7 @@ export { type IdentityProvider, startIdentityProvider } from './identity-provide
 export { isPidAlive } from './is-pid-alive.ts';
 export { itAsRoot, itOnLinux, itWhere } from './it-where.ts';
 export { LLAMA_CPP, LLAMA_CPP_STREAM } from './llama-cpp.ts';
-export { PATIENT_DB } from './patient-db.ts';
+export { PATIENT_CALLS, PATIENT_DB } from './patient.ts';
 export { findPgbouncer, type TestPgbouncer, testPgbouncer } from './pgbouncer.ts';
 export {
   createTemplate,

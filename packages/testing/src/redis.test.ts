@@ -39,7 +39,7 @@ describe('testRedis', () => {
 
 describe('testRedisCluster', () => {
   it('shares the slots among three masters, and has a replica take over from one that is killed', async () => {
-    const cluster = await testRedisCluster({ replicas: true, nodeTimeoutMs: 500 });
+    const cluster = await testRedisCluster({ replicas: true, nodeTimeoutMs: 5_000 });
     try {
       const key = 'kept';
       expect(await command(cluster.url, 'CLUSTER', 'KEYSLOT', key)).toBe(slotOf(key));

@@ -1,13 +1,19 @@
 import type { PeerClients } from '@tidegate/rpc';
 import type { ServiceIdentity } from '@tidegate/runtime';
 import type { LimiterPort } from '../deps.ts';
-import { type Closable, type Rpc, rpc, SHOWN_DEADLINE_MS } from './rpc.ts';
+import { type Closable, DEADLINES, type Deadlines, type Rpc, rpc } from './rpc.ts';
 
-const DEADLINE_MS = 3_000;
 /** The limiter looks at every key in Redis. */
 const FORGET_DEADLINE_MS = 30_000;
 
 type Client = ReturnType<Rpc['createLimiterClient']>;
+
+export interface LimiterCallOptions {
+  readonly deadlines?: Deadlines;
+  readonly random?: () => number;
+  /** Monotonic. */
+  readonly nowMs?: () => number;
+}
 
 /**
  * A client of the limiters at these addresses (`host:port`). A call goes to one that has not failed
@@ -16,39 +22,37 @@ type Client = ReturnType<Rpc['createLimiterClient']>;
 export function limiterOverGrpc(
   addresses: readonly string[],
   caller?: ServiceIdentity,
-  random: () => number = Math.random,
-  shownDeadlineMs = SHOWN_DEADLINE_MS,
+  { deadlines = DEADLINES, random = Math.random, nowMs = () => performance.now() }: LimiterCallOptions = {},
 ): LimiterPort & Closable {
   let clients: PeerClients<Client> | undefined;
   const first = async <T>(call: (callUnary: Rpc['callUnary'], client: Client) => Promise<T>): Promise<T> => {
     const { callUnary, createLimiterClient, Peers, PeerClients } = await rpc();
     clients ??= new PeerClients({
-      peers: new Peers({ addresses, random, nowMs: () => performance.now() }),
+      peers: new Peers({ addresses, random, nowMs }),
       connect: (peer) => createLimiterClient(peer, caller),
     });
     return clients.call((client) => call(callUnary, client));
   };
-  const options = { deadlineMs: DEADLINE_MS };
+  const shown = { deadlineMs: deadlines.shownMs };
+  const change = { deadlineMs: deadlines.limiterMs };
   return {
     async refreshOrgs(orgIds) {
-      await first((callUnary, client) => callUnary(client, 'refreshOrgs', { orgIds: [...orgIds] }, options));
+      await first((callUnary, client) => callUnary(client, 'refreshOrgs', { orgIds: [...orgIds] }, change));
     },
     async revokeKey({ orgId, keyId, keyHash }) {
       const request = { orgId, keyId, keyHash: Buffer.from(keyHash) };
-      await first((callUnary, client) => callUnary(client, 'revokeKey', request, options));
+      await first((callUnary, client) => callUnary(client, 'revokeKey', request, change));
     },
     async forgetOrg(orgId) {
       const patient = { deadlineMs: FORGET_DEADLINE_MS };
       await first((callUnary, client) => callUnary(client, 'forgetOrg', { orgId }, patient));
     },
     async month(orgId) {
-      return first((callUnary, client) =>
-        callUnary(client, 'getMonth', { orgId }, { deadlineMs: shownDeadlineMs }),
-      );
+      return first((callUnary, client) => callUnary(client, 'getMonth', { orgId }, shown));
     },
     async findRequest(orgId, admissionId) {
       const { state } = await first((callUnary, client) =>
-        callUnary(client, 'findRequest', { orgId, admissionId }, { deadlineMs: shownDeadlineMs }),
+        callUnary(client, 'findRequest', { orgId, admissionId }, shown),
       );
       return state === 'STATE_OPEN' ? 'open' : state === 'STATE_QUEUED' ? 'queued' : null;
     },

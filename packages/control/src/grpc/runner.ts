@@ -1,9 +1,8 @@
 import { conditionFromWire, LOCAL_POOL } from '@tidegate/contracts';
 import type { PoolAddress, ServiceIdentity } from '@tidegate/runtime';
 import type { ConditionNow, PoolActivity, RunnerPort } from '../deps.ts';
-import { type Closable, type Rpc, rpc, SHOWN_DEADLINE_MS } from './rpc.ts';
+import { type Closable, DEADLINES, type Deadlines, type Rpc, rpc } from './rpc.ts';
 
-const DEADLINE_MS = 10_000;
 /** The runner asks a server several questions. */
 const INSPECT_DEADLINE_MS = 20_000;
 
@@ -17,10 +16,12 @@ type Client = ReturnType<Rpc['createRunnerClient']>;
 export function runnerOverGrpc(
   addresses: string | readonly PoolAddress[],
   caller?: ServiceIdentity,
+  { deadlines = DEADLINES }: { readonly deadlines?: Deadlines } = {},
 ): RunnerPort & Closable {
   const runners = new Runners(
     typeof addresses === 'string' ? [{ pool: LOCAL_POOL, address: addresses }] : addresses,
     caller,
+    deadlines,
   );
   const { pools } = runners;
   return {
@@ -39,7 +40,7 @@ export function runnerOverGrpc(
     checkWorkload: ({ namespace, kind, name, service }, pool) => {
       const request = { namespace, kind, name, service };
       return runners.call(pool, (callUnary, client) =>
-        callUnary(client, 'checkWorkload', request, { deadlineMs: DEADLINE_MS }),
+        callUnary(client, 'checkWorkload', request, { deadlineMs: deadlines.runnerMs }),
       );
     },
     async activity(orgId) {
@@ -50,7 +51,7 @@ export function runnerOverGrpc(
     },
     room: (pool) =>
       runners.call(pool, async (callUnary, client) => {
-        const { room } = await callUnary(client, 'getRoom', {}, { deadlineMs: SHOWN_DEADLINE_MS });
+        const { room } = await callUnary(client, 'getRoom', {}, { deadlineMs: deadlines.shownMs });
         return room && { used: room.used, waiting: room.waiting };
       }),
     close: () => runners.close(),
@@ -60,9 +61,11 @@ export function runnerOverGrpc(
 class Runners implements Closable {
   readonly #addresses: ReadonlyMap<string, string>;
   readonly #caller: ServiceIdentity | undefined;
+  readonly #deadlines: Deadlines;
   readonly #clients = new Map<string, Client>();
 
-  constructor(addresses: readonly PoolAddress[], caller: ServiceIdentity | undefined) {
+  constructor(addresses: readonly PoolAddress[], caller: ServiceIdentity | undefined, deadlines: Deadlines) {
+    this.#deadlines = deadlines;
     this.#addresses = new Map(addresses.map(({ pool, address }) => [pool, address]));
     this.#caller = caller;
   }
@@ -88,7 +91,7 @@ class Runners implements Closable {
     pool: string,
   ): Promise<ConditionNow | null> {
     const { condition, reason } = await this.call(pool, (callUnary, client) =>
-      callUnary(client, method, { modelId }, { deadlineMs: DEADLINE_MS }),
+      callUnary(client, method, { modelId }, { deadlineMs: this.#deadlines.runnerMs }),
     );
     const known = conditionFromWire(condition);
     return known ? { condition: known, reason } : null;
@@ -102,7 +105,7 @@ class Runners implements Closable {
 
   async activity(pool: string, orgId: string): Promise<[pool: string, activity: PoolActivity]> {
     const { models, replicas } = await this.call(pool, (callUnary, client) =>
-      callUnary(client, 'listActivity', { orgId }, { deadlineMs: SHOWN_DEADLINE_MS }),
+      callUnary(client, 'listActivity', { orgId }, { deadlineMs: this.#deadlines.shownMs }),
     );
     const inFlight = new Map(models.map((model) => [model.modelId, model.inFlight]));
     return [pool, { inFlight, replicas: new Map(replicas.map(({ modelId, ...count }) => [modelId, count])) }];
