@@ -137,6 +137,7 @@ describe('migrate', () => {
     const url = `postgresql://tidegate@127.0.0.1:${port}/tidegate`;
     try {
       await expect(migrate(url, SHIPPED, 50)).rejects.toThrow('no connection to Postgres: timeout expired');
+      await eventually(() => sockets.length > 0);
       expect(sockets).toHaveLength(1);
     } finally {
       for (const socket of sockets) socket.destroy();

@@ -31,7 +31,7 @@ async function sentencesAt(url: string): Promise<string[]> {
   const client = createRedisClient(url, {
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
-    connectTimeout: 1_000,
+    connectTimeout: 60_000,
   });
   const errors: unknown[] = [];
   client.on('error', (error) => errors.push(error));

@@ -70,11 +70,13 @@ describe('the admin server', () => {
       ...[new Error('unavailable'), new Error('no login')],
     ];
     const url = await start(() => {
-      const answer = answers.shift();
+      // The last answer stays, because the service looks now and then by itself, too.
+      const answer = answers.length > 1 ? answers.shift() : answers[0];
       if (answer instanceof Error) throw answer;
       return answer ?? true;
     });
-    while (answers.length > 0) await fetch(`${url}/readyz`);
+    while (answers.length > 1) await fetch(`${url}/readyz`);
+    await fetch(`${url}/readyz`);
     expect(logged).toEqual([
       'not ready: Redis is unavailable',
       'not ready: no catalog yet',

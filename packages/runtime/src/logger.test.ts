@@ -8,7 +8,7 @@ import { createLogger } from './logger.ts';
 const KEY = `ti_${'aB3'.repeat(18)}`;
 const SECRET = 'not-for-any-log';
 /** A process that has not ended by then never will. */
-const STUCK_MS = 20_000;
+const STUCK_MS = 120_000;
 
 function logged(write: (logger: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = [];

@@ -1,6 +1,13 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { createLogger } from './logger.ts';
 import { createOutage } from './outage.ts';
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 it('logs that something fails and that it works again once each, however often it is tried', () => {
   const lines: Record<string, unknown>[] = [];
@@ -10,6 +17,7 @@ it('logs that something fails and that it works again once each, however often i
   outage.worked();
   for (let i = 0; i < 2; i++) {
     outage.failed(new Error('away'), { pool: 'local' });
+    jest.advanceTimersByTime(2_400);
     outage.failed(new Error('still away'));
     outage.worked();
     outage.worked();
@@ -20,6 +28,6 @@ it('logs that something fails and that it works again once each, however often i
     pool: 'local',
     err: { message: 'away' },
   };
-  const over = { level: 'info', msg: 'resolved: the lease could not be renewed', seconds: 0 };
+  const over = { level: 'info', msg: 'resolved: the lease could not be renewed', seconds: 2 };
   expect(lines).toMatchObject([away, over, away, over]);
 });

@@ -106,6 +106,8 @@ describe('tracing', () => {
     expect(theirs.child(start).traceparent).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`));
     for (const span of [own, theirs, sampled]) span.end(start.atMs);
     await opened.stop();
+    // The stop does not wait for a collector that is slow to read.
+    await eventually(() => (collector?.spans().length ?? 0) > 0);
     expect(collector.spans()).toHaveLength(1);
   });
 
@@ -134,6 +136,7 @@ describe('tracing', () => {
     });
     opened.begin({}, start).end(start.atMs);
     await opened.stop();
+    await eventually(() => server.requests.length > 0);
     expect(server.requests[0]?.path).toBe('/v1/traces');
     expect(server.requests[0]?.headers).toMatchObject({
       'content-type': 'application/x-protobuf',
