@@ -262,3 +262,25 @@ describe('a server that does not answer', () => {
     expect(await find(server, { timeoutMs: 50 })).toEqual({ kind: 'no_answer', words: 'no answer in time' });
   });
 });
+
+it('an answer that many models share is read once', async () => {
+  let reads = 0;
+  const answer = {
+    status: 200,
+    contentType: 'application/json',
+    get body() {
+      reads++;
+      return listing(['moon', 'tide']).body ?? '';
+    },
+  };
+  const asked = (name: string) => {
+    const server = { baseUrl: 'http://127.0.0.1:1/v1', key: '', name, nameAssumed: false, own: false };
+    const get = async () => answer;
+    return inspect({ ...server, timeoutMs: 5_000, get }, new AbortController().signal);
+  };
+  expect(await asked('tide')).toBeNull();
+  const once = reads;
+  expect(await asked('moon')).toBeNull();
+  expect(await asked('sun')).toEqual(wrong("The server does not serve 'sun'. It serves moon, tide."));
+  expect(reads).toBe(once);
+});

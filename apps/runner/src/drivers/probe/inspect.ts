@@ -45,8 +45,17 @@ export async function inspect(server: InspectedServer, signal: AbortSignal): Pro
   return server.hasHealthPath ? inspectKey(server, signal) : inspectRoute(answer, server, signal);
 }
 
-/** What is too long to read may be a long list. */
-const listIn = ({ body }: GetResponse) => (body === null ? 'unreadable' : servedModels(body));
+type ServedList = ReturnType<typeof servedModels>;
+
+/** Many models may share an answer, and each looks for itself in the whole list. */
+const lists = new WeakMap<GetResponse, ServedList>();
+
+function listIn(answer: GetResponse): ServedList {
+  // What is too long to read may be a long list.
+  const list = lists.get(answer) ?? (answer.body === null ? 'unreadable' : servedModels(answer.body));
+  lists.set(answer, list);
+  return list;
+}
 
 async function inspectServed(
   served: readonly ServedModel[] | 'unreadable',
