@@ -114,14 +114,17 @@ describe('a whole answer', () => {
   });
 
   it('waits for its settlement, but not forever', async () => {
-    const own = await startHarness({ env: { SETTLE_WAIT_MS: '300', LIMITER_CALL_TIMEOUT_MS: '3000' } });
-    const { answers: limiter } = own.limiterServer;
-    const { settle } = limiter;
-    limiter.settle = () => undefined;
+    const own = await startHarness({ env: { SETTLE_WAIT_MS: '300' } });
+    let acknowledge = () => {};
+    own.limiterServer.answers.settle = () =>
+      new Promise((resolve) => {
+        acknowledge = () => resolve({ settle: {} });
+      });
     const late = own.complete(hello);
     await eventually(() => own.limiterServer.of('settle').length > 0);
     expect((await late).status).toBe(200);
-    limiter.settle = settle;
+    expect(own.limiter.unacknowledged).toBe(1);
+    acknowledge();
     await eventually(() => own.limiter.unacknowledged === 0);
     await own.stop();
   });
