@@ -59,6 +59,8 @@ export interface GatewayParts {
   /** Unix time. */
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
+  /** See `LeaseOptions`. Default: a little less than a lease lasts. */
+  readonly cutOffMs?: number;
 }
 
 export interface AssembledGateway {
@@ -158,7 +160,7 @@ type LimiterEvents = Pick<
 >;
 
 function createLimiter(
-  { config, log, connectLimiter, random, monotonicMs }: GatewayParts,
+  { config, log, connectLimiter, random, monotonicMs, cutOffMs = CUT_OFF_MS }: GatewayParts,
   events: LimiterEvents,
 ): RemoteLimiter {
   return new RemoteLimiter({
@@ -172,7 +174,7 @@ function createLimiter(
     reconnectMs: config.RECONNECT_MS,
     lookMs: RESOLVE_EVERY_MS,
     heartbeatMs: config.HEARTBEAT_MS,
-    cutOffMs: CUT_OFF_MS,
+    cutOffMs,
     settleWaitMs: config.SETTLE_WAIT_MS,
     maxOpenCalls: MAX_OPEN_CALLS,
     maxUnacknowledged: config.MAX_REQUESTS_IN_FLIGHT,

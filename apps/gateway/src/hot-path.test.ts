@@ -63,7 +63,10 @@ describe('a lone request', () => {
     };
     // Exclude what only the first request does.
     await serve();
-    const messages = limiterServer.messages.length;
+    // Without those that a timer sends, of which there are more on a busy machine.
+    const timed = () => limiterServer.of('heartbeat').length + limiterServer.of('reportRefusals').length;
+    const messages = () => limiterServer.messages.length - timed();
+    const before = messages();
     const restore = [
       ...(['_write', '_writev'] as const).map((name) =>
         around(Socket.prototype, name, (socket: Socket) => {
@@ -78,15 +81,14 @@ describe('a lone request', () => {
     } finally {
       for (const undo of restore) undo();
     }
-    counts.toLimiter = limiterServer.messages.length - messages;
+    counts.toLimiter = messages() - before;
     return counts;
   }
 
   it('for a whole answer is one write to the model, one to the client and two to the limiter', async () => {
     const counts = await count(hello);
     expect(counts).toMatchObject({ toModel: REQUESTS, toClient: REQUESTS });
-    // Heartbeats and reports come, too, but fewer than one for each request.
-    expect(counts.toLimiter).toBeLessThan(3 * REQUESTS);
+    expect(counts.toLimiter).toBeLessThanOrEqual(2 * REQUESTS);
     expect(counts.timers).toBeLessThan((TIMERS_A_REQUEST + 1) * REQUESTS);
   });
 
@@ -94,7 +96,7 @@ describe('a lone request', () => {
     const counts = await count({ ...hello, stream: true });
     expect(counts).toMatchObject({ toModel: REQUESTS });
     expect(counts.toClient).toBeLessThanOrEqual(2 * REQUESTS);
-    expect(counts.toLimiter).toBeLessThan(3 * REQUESTS);
+    expect(counts.toLimiter).toBeLessThanOrEqual(2 * REQUESTS);
   });
 });
 

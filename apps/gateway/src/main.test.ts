@@ -23,6 +23,16 @@ let runner: FakeRunner;
 let model: Upstream;
 const children: ChildProcess[] = [];
 
+/** When this process stands still, what it plays for the gateway must not pass for hung. */
+const PATIENT = {
+  LIMITER_CALL_TIMEOUT_MS: '60000',
+  LIMITER_SILENCE_MS: '60000',
+  SETTLE_WAIT_MS: '60000',
+  UPSTREAM_CONNECT_TIMEOUT_MS: '60000',
+  // A lease ends without an answer for 7.5 s.
+  HEARTBEAT_MS: '100',
+};
+
 beforeAll(async () => {
   limiter = await new FakeLimiter().start();
   runner = await new FakeRunner().start();
@@ -73,6 +83,7 @@ async function start(change: Record<string, string> = {}) {
     ADMIN_PORT: String(adminPort),
     LIMITER_ADDRESSES: limiter.address,
     RUNNER_ADDRESS: runner.address,
+    ...PATIENT,
     ...change,
   });
   const admin = (path: string) => fetch(`http://127.0.0.1:${adminPort}${path}`);
@@ -132,8 +143,10 @@ describe('the gateway process', () => {
     const { code, output } = await exit;
     expect(code).toBe(0);
     expect(limiter.of('settle').map(({ settle }) => settle?.answered)).toEqual([true]);
-    const reported = limiter.of('reportRefusals').flatMap(({ reportRefusals }) => reportRefusals?.counts);
-    expect(reported).toMatchObject([{ code: 'model_not_found', refusals: 1 }]);
+    const reported = () =>
+      limiter.of('reportRefusals').flatMap(({ reportRefusals }) => reportRefusals?.counts);
+    await eventually(() => reported().length > 0);
+    expect(reported()).toMatchObject([{ code: 'model_not_found', refusals: 1 }]);
     expect(output).not.toContain(key.value);
   });
 
@@ -196,6 +209,7 @@ describe('the gateway process', () => {
     child.kill('SIGTERM');
     await expect(response.text()).rejects.toThrow('terminated');
     expect((await exit).code).toBe(0);
+    await eventually(() => limiter.of('settle').length > 0);
     expect(limiter.of('settle').map(({ settle }) => settle?.errorCode)).toEqual(['shutdown']);
   });
 
@@ -209,8 +223,11 @@ describe('the gateway process', () => {
     const response = await stream();
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ error: { code: 'internal_error' } });
-    const metrics = await (await admin('/metrics')).text();
-    expect(metrics).toMatch(/tidegate_gateway_requests_total\{.*status="500",code="internal_error".*\} 1/);
+    const counted = /tidegate_gateway_requests_total\{.*status="500",code="internal_error".*\} 1/;
+    const metrics = await eventually(async () => {
+      const text = await (await admin('/metrics')).text();
+      return counted.test(text) && text;
+    });
     expect(metrics).toMatch(/tidegate_gateway_limiter_ready\{.*\} 0/);
   });
 

@@ -40,7 +40,7 @@ async function start({
     if (late) await new Promise(setImmediate);
     const reading = readBody(request, {
       invite: () => {},
-      timeoutMs: 20_000,
+      timeoutMs: 600_000,
       maxBytes: 1_000,
       largeBytes: 100,
       takeLarge: async () => PASSED,

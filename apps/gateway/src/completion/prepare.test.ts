@@ -13,7 +13,7 @@ let upstream = answers;
 let fetchAll: ImageFetcher['fetchAll'];
 beforeAll(async () => {
   harness = await startHarness({
-    env: { COLD_START_MS: '6000', MAX_BUFFERED_BODY_BYTES: String(MAX_BYTES) },
+    env: { MAX_BUFFERED_BODY_BYTES: String(MAX_BYTES) },
     images: { fetchAll: (...all) => fetchAll(...all) },
     upstream: (request, reply) => upstream(request, reply),
   });
@@ -72,15 +72,19 @@ describe('a model that is asleep', () => {
   });
 
   it('and not ready in time is a 503 with Retry-After that leaves no trace', async () => {
-    const { modelId } = await asleep({ name: 'slow' });
-    harness.runner.wake = () => new Promise(() => {});
-    expect(await errorOf(await harness.complete({ ...hello, model: 'slow' }))).toEqual([
-      503,
-      'model_starting',
-      '15',
-    ]);
-    expect(limiterCalls()).toEqual(['admit', 'withdraw']);
-    harness.runner.remove(modelId);
+    const short = await startHarness({ env: { COLD_START_MS: '300' } });
+    await short.publish({
+      name: 'slow',
+      mode: 'wake_on_request',
+      condition: 'CONDITION_ASLEEP',
+      wakeable: true,
+      replicas: [],
+    });
+    short.runner.wake = () => new Promise(() => {});
+    const answer = await short.complete({ ...hello, model: 'slow' });
+    expect(await errorOf(answer)).toEqual([503, 'model_starting', '15']);
+    expect(short.limiterServer.requestCalls).toEqual(['admit', 'withdraw']);
+    await short.stop();
   });
 
   it('and is stopped meanwhile is reported as stopped if only the runner has said so yet', async () => {

@@ -3,6 +3,8 @@ import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import { type Harness, hello, startHarness } from '../testing/harness.ts';
 
 let script: UpstreamHandler;
+/** The longest streams. No other timers run as long. */
+const MAX_MS = { always_on: 8_000_000, wake_on_request: 4_000_000 };
 /** Only the impatient ones end what takes long. The others leave a busy machine its time. */
 let harness: Harness;
 let impatientForTheFirst: Harness;
@@ -12,10 +14,14 @@ const all = () => [harness, impatientForTheFirst, impatientForTheRest];
 const start = (env: Record<string, string>) =>
   startHarness({ upstream: (request, reply) => script(request, reply), env });
 beforeAll(async () => {
-  harness = await start({ HEARTBEAT_MS: '100', STREAM_MAX_WAKE_ON_REQUEST_MS: '3000' });
+  harness = await start({
+    HEARTBEAT_MS: '100',
+    STREAM_MAX_ALWAYS_ON_MS: String(MAX_MS.always_on),
+    STREAM_MAX_WAKE_ON_REQUEST_MS: String(MAX_MS.wake_on_request),
+  });
   impatientForTheFirst = await start({ FIRST_EVENT_TIMEOUT_MS: '400' });
   // Time enough for the first event, whatever else the machine does.
-  impatientForTheRest = await start({ STREAM_PAUSE_MS: '150', STREAM_MAX_ALWAYS_ON_MS: '3000' });
+  impatientForTheRest = await start({ STREAM_PAUSE_MS: '150' });
 });
 afterAll(() => Promise.all(all().map((one) => one.stop())));
 afterEach(() => {
@@ -97,24 +103,29 @@ describe('a streamed answer', () => {
       await reply.event(piece('Hi', 'stop'));
       await reply.done();
     };
-    const own = await start({ LIMITER_CALL_TIMEOUT_MS: '3000' });
-    const { answers } = own.limiterServer;
+    const { answers } = harness.limiterServer;
     const { settle } = answers;
-    answers.settle = () => undefined;
-    const response = await own.complete(streamed);
+    let acknowledge = () => {};
+    answers.settle = () =>
+      new Promise((resolve) => {
+        acknowledge = () => resolve({ settle: {} });
+      });
+    const response = await harness.complete(streamed);
     const reader = response.body?.getReader();
-    let text = Buffer.from((await reader?.read())?.value ?? []).toString();
-    await eventually(() => own.limiterServer.of('settle').length > 0);
+    let text = '';
+    const read = async () => {
+      for (let next = await reader?.read(); next && !next.done; next = await reader?.read())
+        text += Buffer.from(next.value).toString();
+    };
+    const reading = read();
+    await eventually(() => text.includes('Hi') && harness.limiterServer.of('settle').length > 0);
     expect(text).not.toContain('[DONE]');
-    answers.settle = settle;
-    for (;;) {
-      const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
-      if (done) break;
-      text += Buffer.from(value ?? []).toString();
-    }
+    expect(harness.limiter.unacknowledged).toBe(1);
+    acknowledge();
+    await reading;
     expect(text).toContain('[DONE]');
-    await eventually(() => own.limiter.unacknowledged === 0);
-    await own.stop();
+    expect(harness.limiter.unacknowledged).toBe(0);
+    answers.settle = settle;
   });
 
   it('goes on to its normal end on a replica that is removed meanwhile, and new ones go to the others', async () => {
@@ -251,15 +262,32 @@ describe('a stream that cannot be completed', () => {
     }
   };
 
-  it('has a different time limit if its model wakes on request', async () => {
-    script = endless;
-    const replicas = [{ replicaId: 'r', baseUrl: `${harness.model.url}/v1` }];
-    const brief = await harness.publish({ name: 'brief', mode: 'wake_on_request', replicas });
-    const events = await brokenOff(await harness.complete({ ...streamed, model: 'brief' }));
-    expect(contentOf(events)).toMatch(/^Hi/);
-    expect(settled()).toEqual([expect.objectContaining({ errorCode: 'stream_limit' })]);
-    harness.runner.remove(brief.modelId);
-  });
+  it.each(['always_on', 'wake_on_request'] as const)(
+    'breaks off without [DONE], as an error: the stream of a model that is %s takes too long [completions.stream.incomplete-counted]',
+    async (mode) => {
+      script = endless;
+      const replicas = [{ replicaId: 'r', baseUrl: `${harness.model.url}/v1` }];
+      const { modelId } = await harness.publish({ name: 'endless', mode, replicas });
+      const timers = jest.spyOn(globalThis, 'setTimeout');
+      const response = await harness.complete({ ...streamed, model: 'endless' });
+      const limits = timers.mock.calls.filter(([, ms = 0]) => ms > MAX_MS.wake_on_request / 2);
+      timers.mockRestore();
+      expect([response.status, limits.length]).toEqual([200, 1]);
+      const [over, ms = 0] = limits[0] ?? [];
+      // A little of the time has passed before the call.
+      expect(ms).toBeLessThanOrEqual(MAX_MS[mode]);
+      expect(ms).toBeGreaterThan(MAX_MS[mode] - 1_000_000);
+      over?.();
+      const events = await brokenOff(response);
+      expect(events.at(-1)).not.toBe('[DONE]');
+      expect(contentOf(events)).toMatch(/^Hi/);
+      expect(settled()).toEqual([
+        expect.objectContaining({ answered: false, usageValid: false, errorCode: 'stream_limit' }),
+      ]);
+      await eventually(() => harness.model.inFlight === 0);
+      harness.runner.remove(modelId);
+    },
+  );
 
   it.each<[string, UpstreamHandler, string, (() => Harness)?]>([
     ['the model breaks the connection', (_, reply) => reply.reset(), 'upstream_error'],
@@ -273,7 +301,6 @@ describe('a stream that cannot be completed', () => {
     ],
     ['the model sends keep-alives only', keepAlive, 'stream_limit', () => impatientForTheRest],
     ['an event is over 1 MiB', (_, reply) => reply.event(piece('x'.repeat(1024 * 1024))), 'stream_limit'],
-    ['the stream takes too long', endless, 'stream_limit', () => impatientForTheRest],
     [
       'the stream is over 8 MiB',
       async (_, reply) => {

@@ -139,7 +139,7 @@ describe('an answer that breaks off [completions.stream.incomplete]', () => {
       socket.pause();
       socket.write(streamed('1.1', impatient).repeat(4));
     }
-    await eventually(() => impatient.gateway.exchanges.size > 0);
+    await eventually(() => impatient.limiterServer.of('settle').length >= unread.length);
     await eventually(() => impatient.gateway.exchanges.size === 0);
   });
 

@@ -65,7 +65,7 @@ describe('refusals', () => {
     for (let i = 0; i < 3_000; i++) refuse(`key_${i}`);
     for (let i = 0; i < 50_000; i++) refuse('key_0');
     expect([reports.unreported, unrecorded]).toEqual([52_500, 500]);
-    await reports.close(10_000);
+    await reports.close(60_000);
     expect(kinds()).toEqual([
       [1, 1_000],
       [2, 1_000],

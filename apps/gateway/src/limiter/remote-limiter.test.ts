@@ -78,7 +78,8 @@ describe('the session', () => {
     const { limiter, fake } = await start(PATIENT);
     fake.messages.length = 0;
     await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
-    expect(fake.calls.map(({ call }) => call)).toEqual(['heartbeat', 'heartbeat', 'admit']);
+    // On a slow machine, a heartbeat that probes the limiter may follow.
+    expect(fake.calls.slice(0, 3).map(({ call }) => call)).toEqual(['heartbeat', 'heartbeat', 'admit']);
     expect(fake.messages[0]).toBe(2);
   });
 
@@ -86,7 +87,7 @@ describe('the session', () => {
     const { limiter, fake } = await start(PATIENT);
     // At rest, the first call would also send a heartbeat.
     limiter.admissionHandle('org_1', 'first');
-    await eventually(() => fake.of('heartbeat').length === 2);
+    await eventually(() => fake.of('heartbeat').length > 1);
     fake.messages.length = 0;
     fake.answers.admit = ({ admit }) => ({
       admission: admit?.admissionId === 'a7' ? { planUpgradeRequired: {} } : admitted,
@@ -96,8 +97,8 @@ describe('the session', () => {
         limiter.admit(limiter.admissionHandle('org_1', `a${i}`), admission),
       ),
     );
-    // On a slow machine, a heartbeat that probes the limiter may follow.
-    expect(fake.messages[0]).toBe(100);
+    // On a slow machine, heartbeats that probe the limiter may come before or after.
+    expect(fake.messages).toContain(100);
     expect(answers).toEqual(answers.map((_, i) => (i === 7 ? PLAN_UPGRADE_REQUIRED : admitted.admitted)));
   });
 
@@ -119,25 +120,27 @@ describe('the session', () => {
   it('ignores an admission that arrives too late, for example after a standstill of the process', async () => {
     let stoodStillMs = 0;
     const nowMs = () => performance.now() + stoodStillMs;
-    const { limiter, fake } = await start({ callTimeoutMs: 2_000, heartbeatMs: 60_000, nowMs });
+    const { limiter, fake } = await start({ ...PATIENT, nowMs });
     fake.answers.admit = () => {
-      stoodStillMs = 20_000;
+      stoodStillMs = PATIENT.callTimeoutMs;
       return { admission: admitted };
     };
     expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
-    await eventually(() => fake.of('withdraw').length === 1);
+    await eventually(() => fake.of('withdraw').length > 0);
   });
 
   it('undoes an admission that was not answered before the instance was given up', async () => {
-    const { limiter, fake, told } = await start({
-      heartbeatMs: 60_000,
-      callTimeoutMs: 60_000,
-      cutOffMs: 300,
-    });
+    let aheadMs = 0;
+    const nowMs = () => performance.now() + aheadMs;
+    const cutOffMs = 3_600_000;
+    const { limiter, fake, told } = await start({ nowMs, cutOffMs, callTimeoutMs: 2 * cutOffMs });
     Object.assign(fake.answers, { heartbeat: () => undefined, admit: () => undefined });
     const handle = limiter.admissionHandle('org_1', 'a1');
     const open = limiter.admit(handle, admission);
-    await eventually(() => told.lost.length === 1);
+    await eventually(() => fake.of('admit').length === 1);
+    aheadMs = cutOffMs;
+    await eventually(() => told.lost.length > 0);
+    expect(told.lost).toEqual([handle.instanceId]);
     fake.stop();
     expect(await open).toBe(INTERNAL_ERROR);
     fake.answers.heartbeat = () => ({ heartbeat: {} });
@@ -274,7 +277,9 @@ describe('the session', () => {
   it('moves to the next limiter in time when its limiter hangs', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     const peers = peersAt(first.address, second.address);
-    const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 100 }, first);
+    // Silence is measured in turns of this process, so that even a slow start is not silent for as
+    // long as this.
+    const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 1_000 }, first);
     running.push(second);
     for (const kind of ['heartbeat', 'admit'] as const) first.answers[kind] = () => undefined;
     expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
@@ -285,7 +290,7 @@ describe('the session', () => {
   });
 
   it('is kept while its limiter answers other calls, however long a single call takes', async () => {
-    const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 200 });
+    const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 400 });
     fake.answers.admit = () => undefined;
     const slow = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
     const asked = fake.of('heartbeat').length;
@@ -335,9 +340,12 @@ describe('the session', () => {
   });
 
   it('accepts no more calls than its bound', async () => {
-    const { limiter, fake } = await start({ maxOpenCalls: 3, heartbeatMs: 60_000, callTimeoutMs: 300 });
+    const { limiter, fake } = await start({ ...PATIENT, maxOpenCalls: 3 });
     fake.answers.countRequest = () => undefined;
     const calls = Array.from({ length: 5 }, () => limiter.countRequest('org_1', 'key_1'));
+    expect(await Promise.all(calls.slice(3))).toEqual(Array(2).fill(INTERNAL_ERROR));
+    await eventually(() => fake.of('countRequest').length >= 3);
+    limiter.stop();
     expect(await Promise.all(calls)).toEqual(Array(5).fill(INTERNAL_ERROR));
     expect(fake.of('countRequest')).toHaveLength(3);
   });
@@ -428,10 +436,12 @@ describe('state that the limiter has lost', () => {
     fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => restored(fake).length > 0);
     await limiter.settle(handle, settlement);
+    await eventually(() => limiter.unacknowledged === 0);
     expect(fake.of('settle')).toHaveLength(1);
     unavailable = false;
     await eventually(() => fake.of('settle').length === 2 && isDone(limiter));
-    expect(fake.calls.at(-1)?.settle).toMatchObject({ ...sent(handle), ...settlement });
+    expect(fake.requestCalls.slice(-2)).toEqual(['restore', 'settle']);
+    expect(fake.of('settle').at(-1)?.settle).toMatchObject({ ...sent(handle), ...settlement });
   });
 
   it('and ended before it could be restored is ended again after the restore, however late that is', async () => {
@@ -499,6 +509,8 @@ describe('state that the limiter has lost', () => {
     const handle = limiter.admissionHandle('org_1', 'a');
     await limiter.admit(handle, admission);
     await limiter.settle(handle, settlement);
+    // From then on it is remembered for 30 s.
+    await eventually(() => limiter.unacknowledged === 0);
     aheadMs = 30_000;
     const beats = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > beats + 1);
@@ -593,7 +605,7 @@ describe('a lost lease', () => {
     const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
     const handle = limiter.admissionHandle('org_1', 'a1');
     // The instance was at rest, so a heartbeat precedes the first thing it holds.
-    await eventually(() => fake.of('heartbeat').length === 2);
+    await eventually(() => fake.of('heartbeat').length > 1);
     fake.answers.admit = () => ({ admission: { leaseLost: {} } });
     fake.answers.heartbeat = ({ heartbeat }) => ({
       heartbeat: { leaseLost: heartbeat?.instanceId === handle.instanceId },
@@ -649,6 +661,7 @@ describe('a settlement', () => {
     fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
     await limiter.settle(limiter.admissionHandle('org_1', 'a1'), settlement);
     expect(limiter.unacknowledged).toBe(1);
+    await eventually(() => fake.of('settle').length > 0);
     fake.stop();
     fake.answers.settle = () => ({ settle: {} });
     await fake.start();
@@ -659,15 +672,15 @@ describe('a settlement', () => {
   });
 
   it('beyond the bound of unacknowledged ones gets new requests refused instead of piling up', async () => {
-    const { limiter, fake } = await start({ maxUnacknowledged: 2, callTimeoutMs: 300 });
-    fake.answers.settle = () => undefined;
+    const { limiter, fake } = await start({ maxUnacknowledged: 2 });
+    fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
     await Promise.all(
       ['a', 'b', 'c'].map((id) => limiter.settle(limiter.admissionHandle('org_1', id), settlement)),
     );
     expect(limiter.ready).toBe(false);
     expect(await limiter.admit(limiter.admissionHandle('org_1', 'd'), admission)).toBe(INTERNAL_ERROR);
     fake.answers.settle = () => ({ settle: {} });
-    expect(await limiter.flush(5_000)).toBe(true);
+    expect(await limiter.flush(60_000)).toBe(true);
     expect(limiter.ready).toBe(true);
   });
 });

@@ -6,12 +6,15 @@ import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harne
 
 let harness: Harness;
 let modelStatus: number;
+/** Refusals are recorded by the hour, and a test must not see two of them. */
+const NOW_MS = Date.now();
 
 beforeEach(async () => {
   modelStatus = 200;
   harness = await startHarness({
     env: { MAX_BUFFERED_BODY_BYTES: '20000000' },
     upstream: (_request, reply) => reply.json(wholeAnswer(), { status: modelStatus }),
+    nowMs: () => NOW_MS,
   });
 });
 afterEach(() => harness.stop());
@@ -79,8 +82,10 @@ describe('a refusal by a limit', () => {
 });
 
 describe('the record of refusals', () => {
+  // All of it is in one report, however long the test takes.
+  beforeEach(() => harness.refusals.stop());
   const recorded = async () => {
-    await harness.refusals.close(5_000);
+    await harness.refusals.close(60_000);
     return harness.limiterServer.of('reportRefusals').flatMap((call) => call.reportRefusals?.counts ?? []);
   };
 

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newModelId, newOrgId } from '@tidegate/contracts';
 import { Registry } from '@tidegate/runtime';
@@ -123,7 +124,9 @@ describe('the gauges', () => {
   it('show loads beside their limits, and the replicas of each model', async () => {
     expect(await sample('tidegate_gateway_body_bytes')).toBe(0);
     expect(await sample('tidegate_gateway_body_bytes_max')).toBe(1024 ** 3);
-    expect(await sample('tidegate_gateway_connections')).toBeGreaterThan(0);
+    const socket = connect(harness.server.port, '127.0.0.1');
+    await eventually(async () => (await sample('tidegate_gateway_connections')) > 0);
+    socket.destroy();
     expect(await sample('tidegate_gateway_connections_max')).toBe(20_000);
     expect(await sample('tidegate_gateway_limiter_ready')).toBe(1);
     expect(await sample('tidegate_gateway_model_replicas', 'model="text"', 'state="usable"')).toBe(1);

@@ -45,6 +45,8 @@ export interface Harness extends AssembledGateway {
 
 /** A busy machine must not pass for a model that cannot be reached. */
 const CONNECT_TIMEOUT_MS = 30_000;
+/** A process that stood still for some seconds must not lose its requests with its lease. */
+const NEVER_CUT_OFF_MS = 3_600_000;
 const noImages: Gateway['images'] = {
   fetchAll: async () => newRefusal({ code: 'invalid_request', message: 'no images here' }),
 };
@@ -91,6 +93,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     random: () => 0,
     nowMs: options.nowMs ?? Date.now,
     monotonicMs: () => performance.now(),
+    cutOffMs: NEVER_CUT_OFF_MS,
   });
   const org = orgOf(fakes, assembled);
   const apiKey = org.addKey();
@@ -146,6 +149,9 @@ const configOf = ({ pools = {}, env }: HarnessOptions, { limiterServer, runner }
     // A busy machine must not pass for a limiter that hangs.
     LIMITER_CALL_TIMEOUT_MS: '30000',
     LIMITER_SILENCE_MS: '10000',
+    // Nor must an answer leave before its settlement is acknowledged.
+    SETTLE_WAIT_MS: '60000',
+    PRINCIPAL_TTL_MS: '3600000',
     ...env,
   });
 
