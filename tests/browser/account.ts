@@ -3,7 +3,7 @@ import { totp } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS } from './site.ts';
+import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS, told } from './site.ts';
 
 /** Two sessions of one browser differ in when they began. */
 export const END = /^End the session of Chrome on \w+ since .* UTC$/;
@@ -76,7 +76,7 @@ export function describeAccount(site: Site): void {
         await laptop.page.goto(`${site.url()}/account`);
         const sessions = laptop.page.getByRole('list', { name: 'Sessions' }).getByRole('listitem');
         await laptop.page.getByRole('button', { name: END }).click();
-        await laptop.page.getByText('The session has ended.').waitFor();
+        await told(laptop.page, 'The session has ended.');
         expect(await sessions.filter({ hasText: 'This one' }).count()).toBe(1);
         await site.open(phone.page, 'keys');
         await phone.page.waitForURL('**/sign-in?**');

@@ -13,7 +13,17 @@ import { describeKeyboard } from './keyboard.ts';
 import { describeLeaving } from './leaving.ts';
 import { describeLongLists } from './long-lists.ts';
 import { describeRequests } from './requests.ts';
-import { confirm, createKey, focused, pressCopy, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
+import {
+  confirm,
+  createKey,
+  focused,
+  pressCopy,
+  rowOf,
+  TEST_TIMEOUT_MS,
+  textOf,
+  told,
+  useSite,
+} from './site.ts';
 import { describeSlips } from './slips.ts';
 import { describeUsage } from './usage.ts';
 
@@ -38,12 +48,9 @@ describe('an owner', () => {
         await page.getByRole('tab', { name: tab }).click();
         expect(await textOf(page.getByRole('tabpanel').locator('pre'))).toContain(key);
       }
-      await pressCopy(page.getByRole('button', { name: 'Copy the key' }), page.getByText('Copy it by hand'));
+      await pressCopy(page.getByRole('button', { name: 'Copy the key' }), 'Copy it by hand');
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-      await pressCopy(
-        page.getByRole('button', { name: 'Copy the key' }),
-        page.getByText('Copied', { exact: true }),
-      );
+      await pressCopy(page.getByRole('button', { name: 'Copy the key' }), 'Copied');
       expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
       await expectAccessible(page);
       await page.getByRole('button', { name: 'I have copied the key' }).press('Enter');
@@ -115,7 +122,7 @@ describe('an owner', () => {
         await site.open(page, 'plan');
         await page.getByRole('button', { name: `Change to ${plan}` }).click();
         await confirm(page, 'Change plan');
-        await page.getByText('The new limits are in force.').first().waitFor();
+        await told(page, 'The new limits are in force.');
         const current = page
           .getByRole('list', { name: 'Plans' })
           .getByRole('listitem')
@@ -180,7 +187,7 @@ describe('an owner', () => {
       await here.page.getByText('This is not your current password.').waitFor();
       await here.page.getByLabel('Current password').fill(account.password);
       await here.page.getByRole('button', { name: 'Change password' }).click();
-      await here.page.getByText('Password changed.').waitFor();
+      await told(here.page, 'Password changed.');
       await site.open(there.page, 'keys');
       expect(new URL(there.page.url()).pathname).toBe('/sign-in');
       await signIn(there.page, site.url(), { ...account, password: 'another-long-password' });

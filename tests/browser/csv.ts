@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
 import { PATIENT_DB } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
-import { type Site, TEST_TIMEOUT_MS } from './site.ts';
+import { dayWithRoom, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -61,6 +61,7 @@ export function describeCsv(site: Site): void {
     it(
       'has the period that the page shows, by day or by hour, and its name says which',
       async () => {
+        await dayWithRoom();
         const org = await site.organization('Exported');
         await use(site, org);
         const { page } = await site.signedIn(await site.person('viewer', org));

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 
 /** Waits for all expected errors. Then expects each at its field, and no others. */
 async function expectRefused(form: Locator, expected: Readonly<Record<string, RegExp>>): Promise<void> {
@@ -186,7 +186,7 @@ export function describeForms(site: Site): void {
         await expectRefused(form, { 'New password': /too easy to guess/ });
         await form.getByLabel('New password').fill('another-long-password');
         await form.getByRole('button', { name: 'Change password' }).click();
-        await page.getByText('Password changed.').waitFor();
+        await told(page, 'Password changed.');
         expect(await site.trailOf(account)).toEqual(['account.signIn password', 'account.changePassword']);
       },
       TEST_TIMEOUT_MS,

@@ -4,7 +4,7 @@ import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectStill, signIn } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 
 export function describeGuide(site: Site): void {
   describe('the first steps', () => {
@@ -48,7 +48,7 @@ export function describeGuide(site: Site): void {
         await dialog.getByText("The server does not serve 'no-such-model'").waitFor();
         await dialog.getByLabel('Upstream model').fill('');
         await dialog.getByRole('button', { name: 'Publish model' }).click();
-        await page.getByText('“first-model” is published. Reached a server. It serves').waitFor();
+        await told(page, '“first-model” is published. Reached a server. It serves');
         await isDone('Publish a model');
         await page.getByText('first-model is running.').waitFor();
 

@@ -34,7 +34,7 @@ export function describeKeyboard(site: Site): void {
         await expectAccessibleInBoth(page);
         await page.keyboard.press('Escape');
         await field.waitFor({ state: 'detached' });
-        expect(await focused(page)).toContain('Create key');
+        await eventually(async () => (await focused(page)).includes('Create key'));
 
         await find('night rep', /Nightly reports/);
         await page.keyboard.press('Enter');

@@ -3,23 +3,17 @@ import { closeDb, createDb } from '@tidegate/db';
 import { eventually, PATIENT_DB } from '@tidegate/testing';
 import { expectAccessible, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { confirm, isPrefetch, lookAgain, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
-
-/** Locks the audit log while `work` runs, so that the console has to wait for it. */
-async function whileAuditWaits(postgres: string, work: () => Promise<void>): Promise<void> {
-  const db = createDb(postgres, { ...PATIENT_DB, maxConnections: 1 });
-  try {
-    await db.$transaction(
-      async (holder) => {
-        await holder.$executeRaw`LOCK TABLE audit_event IN ACCESS EXCLUSIVE MODE`;
-        await work();
-      },
-      { timeout: TEST_TIMEOUT_MS },
-    );
-  } finally {
-    await closeDb(db);
-  }
-}
+import {
+  confirm,
+  isPrefetch,
+  lookAgain,
+  rowOf,
+  type Site,
+  TEST_TIMEOUT_MS,
+  textOf,
+  toastsOn,
+  told,
+} from './site.ts';
 
 export function describeLive(site: Site): void {
   describe('live screens', () => {
@@ -85,7 +79,7 @@ export function describeLive(site: Site): void {
         const org = await site.organization('Growing', 'Free');
         const { page } = await site.signedIn(await site.person('owner', org));
         await site.open(page, 'plan', org);
-        const inForce = page.getByText('The new limits are in force.');
+        const inForce = 'The new limits are in force.';
         let show = () => {};
         const held = new Promise<void>((resolve) => {
           show = resolve;
@@ -104,9 +98,10 @@ export function describeLive(site: Site): void {
           'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))',
         );
         await page.getByRole('heading', { name: 'In use on Free' }).waitFor();
-        expect(await inForce.count()).toBe(0);
+        expect(await page.getByText(inForce).count()).toBe(0);
+        expect(await toastsOn(page)).toEqual([]);
         show();
-        await inForce.waitFor();
+        await told(page, inForce);
         expect(await page.getByRole('heading', { name: 'In use on Pro' }).count()).toBe(1);
         await page.unrouteAll({ behavior: 'wait' });
       },
@@ -123,7 +118,7 @@ export function describeLive(site: Site): void {
         );
         await page.getByRole('link', { name: 'Audit' }).hover();
         await prefetched;
-        await whileAuditWaits(site.stack().info.postgres, async () => {
+        await site.whileLocked('audit_event', async () => {
           await page.getByRole('link', { name: 'Audit' }).click();
           await page.getByRole('status', { name: 'Loading' }).waitFor();
           await expectAccessible(page);
@@ -146,6 +141,7 @@ export function describeLive(site: Site): void {
         const name = new URL(site.stack().info.postgres).pathname.slice(1);
         const admin = createDb(
           Object.assign(new URL(site.stack().info.postgres), { pathname: '/postgres' }).href,
+          PATIENT_DB,
         );
         try {
           await admin.$executeRawUnsafe(`ALTER DATABASE "${name}" WITH ALLOW_CONNECTIONS false`);

@@ -112,8 +112,10 @@ export function describeOddInput(site: Site): void {
 
       it('costs no more passwords to hash than an address may try', async () => {
         const pages: string[] = [];
-        for (let i = 0; i < 21; i++)
+        for (let i = 0; i < 21; i++) {
           pages.push(await (await send({ name: 'Ada', password: 'password1' })).text());
+          if (i === 0) await site.keepAttempts();
+        }
         expect(pages[0]).not.toContain('Too many attempts.');
         expect(pages.at(-1)).toContain('Too many attempts.');
       });

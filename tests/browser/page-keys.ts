@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { expectAccessibleInBoth } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { END, givePassword } from './account.ts';
-import { PASSWORD, type Site, TEST_TIMEOUT_MS } from './site.ts';
+import { PASSWORD, type Site, TEST_TIMEOUT_MS, told } from './site.ts';
 
 const CONTEXT_TOKENS = 800;
 
@@ -57,7 +57,7 @@ export function describePageKeys(site: Site): void {
         await phone.getByLabel('Current password').fill(PASSWORD);
         await phone.getByLabel('New password').fill(next);
         await phone.getByRole('button', { name: 'Change password' }).click();
-        await phone.getByText('Password changed.').waitFor();
+        await told(phone, 'Password changed.');
         expect(await pageKeys()).toEqual([]);
 
         await signIn(laptop, next);
@@ -65,7 +65,7 @@ export function describePageKeys(site: Site): void {
         await send();
         await phone.reload();
         await phone.getByRole('button', { name: END }).click();
-        await phone.getByText('The session has ended.').waitFor();
+        await told(phone, 'The session has ended.');
         expect(await pageKeys()).toEqual([]);
 
         await signIn(laptop, next);

@@ -108,8 +108,8 @@ export function describePages(site: Site): void {
           await expectStill(page, { pressed: true });
           await page.keyboard.press('Escape');
           await page.getByRole(role).waitFor({ state: 'detached' });
-          expect(await opener.evaluate((element) => element.ownerDocument.activeElement === element)).toBe(
-            true,
+          await eventually(() =>
+            opener.evaluate((element) => element.ownerDocument.activeElement === element),
           );
         }
         expect(errors).toEqual([]);

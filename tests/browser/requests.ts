@@ -3,7 +3,7 @@ import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { pressCopy, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { dayWithRoom, pressCopy, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 export function describeRequests(site: Site): void {
   describe('the list of requests', () => {
@@ -16,6 +16,7 @@ export function describeRequests(site: Site): void {
     it(
       'shows viewers each counted request as it ends, filters them, and finds one by its id',
       async () => {
+        await dayWithRoom();
         const org = await site.organization('Logged');
         const settings = { kind: 'text', mode: 'always_on', contextTokens: 1_000 } as const;
         const model = { org, name: 'logged', urls: [`${standin.url}/v1`], ...settings };
@@ -53,10 +54,7 @@ export function describeRequests(site: Site): void {
         await row.waitFor();
         expect(await textOf(row)).toMatch(/Watchedlogged200\d+, \d+[\d.]+ m?s[\d.]+ m?sreq_/);
         await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-        await pressCopy(
-          row.getByRole('button', { name: `Copy ${id}` }),
-          row.getByText('Copied', { exact: true }),
-        );
+        await pressCopy(row.getByRole('button', { name: `Copy ${id}` }), 'Copied');
         expect(await page.evaluate('navigator.clipboard.readText()')).toBe(id);
 
         expect((await site.ask(key, { model: 'logged', content: '[[status=500]]' })).status).toBe(502);

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import type { Control, CreateKeyInput, Role } from '@tidegate/control';
+import { closeDb, createDb } from '@tidegate/db';
 import type { StackOptions } from '@tidegate/local';
-import { freePort } from '@tidegate/testing';
+import { eventually, freePort, PATIENT_DB } from '@tidegate/testing';
 import type { Locator, Page, Request } from 'playwright-core';
 import { signInByForm } from '../support/console.ts';
 import { must, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
@@ -11,7 +13,15 @@ import { useBrowser, type VisitOptions, type Visitor } from '../support/visitors
 
 export const TEST_TIMEOUT_MS = 900_000;
 export const PASSWORD = 'a-long-enough-password';
-const SESSION_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Longer than a test that counts by days takes. */
+const ROOM_MS = 240_000;
+/**
+ * On a busy machine, slow is not wrong. But some tests stop the limiter and wait until the console
+ * gives up.
+ */
+const PATIENT = { FIGURES_TIMEOUT_MS: '60000', CHANGE_TIMEOUT_MS: '10000' };
 
 export interface Account {
   readonly email: string;
@@ -23,11 +33,10 @@ export interface SiteOptions extends StackOptions {
   readonly named?: boolean;
 }
 
-/** The stack's options for a console at `localhost`, which must know its port before it starts. */
-async function atLocalhost({ env, ...options }: StackOptions): Promise<StackOptions> {
+/** The ports of a console at `localhost`, and its variables: it must know its port. */
+async function atLocalhost() {
   const [gateway, port] = [await freePort(), await freePort()];
-  const site = { ...env?.console, CONSOLE_URL: `http://localhost:${port}` };
-  return { ...options, ports: { gateway, console: port }, env: { ...env, console: site } };
+  return { ports: { gateway, console: port }, own: { CONSOLE_URL: `http://localhost:${port}` } };
 }
 
 /**
@@ -38,10 +47,11 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
   let opened: OpenControl | undefined;
   // Hooks after all tests run in this order, so the database is closed before it is dropped.
   afterAll(() => opened?.close());
-  const stack = useStack(async () => ({
-    console: true,
-    ...(named ? await atLocalhost(options) : options),
-  }));
+  const stack = useStack(async () => {
+    const { own, ...ports } = named ? await atLocalhost() : { own: {} };
+    const env = { ...options.env, console: { ...PATIENT, ...options.env?.console, ...own } };
+    return { console: true, ...options, ...ports, env };
+  });
   let url = '';
   const visit = useBrowser(() => `${url}/icon.svg`);
   let owner: Account;
@@ -82,6 +92,13 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
     control,
     /** For a test that signs in often. */
     forgetAttempts,
+    /** For a test that uses up the attempts, however slowly. */
+    keepAttempts: async (): Promise<void> => {
+      await opened?.db.signInAttempt.updateMany({ data: { resetsAt: new Date(Date.now() + HOUR_MS) } });
+    },
+    /** Locks a table while `work` runs, so that the console has to wait for it. */
+    whileLocked: (table: string, work: () => Promise<void>) =>
+      whileLocked(stack().info.postgres, table, work),
     visit,
     signedIn,
     person,
@@ -98,7 +115,7 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
       if (!opened || !user) throw new Error('the stack has not been started');
       // With dashes, the console would not take it for the id of a session.
       const id = randomUUID().replaceAll('-', '');
-      const expiresAt = new Date(Date.now() + SESSION_MS);
+      const expiresAt = new Date(Date.now() + HOUR_MS);
       await opened.db.session.create({ data: { id, token: id, userId: user.id, expiresAt } });
       const actor = { kind: 'user', userId: user.id, email } as const;
       must(await opened.control.createPageKey(actor, { org, session: id }));
@@ -112,6 +129,21 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
   };
 }
 export type Site = ReturnType<typeof useSite>;
+
+async function whileLocked(postgres: string, table: string, work: () => Promise<void>): Promise<void> {
+  const db = createDb(postgres, { ...PATIENT_DB, maxConnections: 1 });
+  try {
+    await db.$transaction(
+      async (holder) => {
+        await holder.$executeRawUnsafe(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+        await work();
+      },
+      { timeout: TEST_TIMEOUT_MS },
+    );
+  } finally {
+    await closeDb(db);
+  }
+}
 
 /** Signs each account in once, and keeps its cookies for all tests. */
 function useSessions(url: () => string) {
@@ -181,8 +213,32 @@ export async function confirm(page: Page, answer: string): Promise<void> {
 }
 
 /** Presses a button that copies, and waits for the text that it then shows for two seconds. */
-export async function pressCopy(button: Locator, says: Locator): Promise<void> {
-  await Promise.all([says.waitFor(), button.click()]);
+export async function pressCopy(button: Locator, says: string): Promise<void> {
+  // The page watches for itself: the text may be gone before anyone who asks hears of it.
+  const watched = await button.evaluateHandle((element) => {
+    const texts: string[] = [];
+    const { MutationObserver } = element.ownerDocument.defaultView;
+    const anything = { subtree: true, childList: true, characterData: true };
+    new MutationObserver(() => texts.push(element.innerText.trim())).observe(element, anything);
+    return texts;
+  });
+  await button.click();
+  await eventually(async () => (await watched.jsonValue()).includes(says));
+}
+
+/** Waits for a toast. It may have gone by itself already. */
+export async function told(page: Page, text: string | RegExp): Promise<void> {
+  const isIt = (toast: string) => (typeof text === 'string' ? toast.includes(text) : text.test(toast));
+  await eventually(async () => (await toastsOn(page)).some(isIt));
+}
+
+/** The texts of all toasts since the page was loaded. */
+export const toastsOn = (page: Page): Promise<string[]> => page.evaluate('toasts');
+
+/** For a test that counts by days: if this one (UTC) ends soon, waits for the next. */
+export async function dayWithRoom(): Promise<void> {
+  const leftMs = DAY_MS - (Date.now() % DAY_MS);
+  if (leftMs < ROOM_MS) await sleep(leftMs);
 }
 
 export const textOf = async (at: Locator): Promise<string> => (await at.textContent()) ?? '';

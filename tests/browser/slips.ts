@@ -4,7 +4,7 @@ import { eventually } from '@tidegate/testing';
 import type { Locator, Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { confirm, focused, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { confirm, focused, rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 
 /** Playwright stops a page's clock only at a time in its future. */
 const LATER_MS = 60_000;
@@ -152,7 +152,7 @@ export function describeSlips(site: Site): void {
           route.request().method() === 'POST' ? route.abort() : route.continue(),
         );
         await start.click();
-        await page.getByText('The console failed or could not be reached.').waitFor();
+        await told(page, 'The console failed or could not be reached.');
         // A toast is not a dialog.
         await page.keyboard.press('Control+k');
         await page.getByRole('combobox', { name: /Screen, key/ }).waitFor();
@@ -207,9 +207,8 @@ export function describeSlips(site: Site): void {
           site.stack().kill('limiter', 'SIGCONT');
         }
         // A toast that only reports success goes away by itself.
-        const success = page.getByText('The session has ended.');
-        await success.waitFor();
-        await success.waitFor({ state: 'detached' });
+        await told(page, 'The session has ended.');
+        await page.getByText('The session has ended.').waitFor({ state: 'detached' });
         expect(await textOf(warning)).toContain('The key is marked as revoked but may still be accepted');
         await expectAccessible(page);
       },

@@ -5,7 +5,7 @@ import { eventually } from '@tidegate/testing';
 import { expectAccessible, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { ctl } from '../support/stack.ts';
-import { type Asked, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { type Asked, dayWithRoom, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 import {
   type Counts,
   choose,
@@ -111,6 +111,7 @@ export function describeUsage(site: Site): void {
     it(
       'counts what the API answered, to the request and the token, as ctl and the CSV do; nothing moves as it arrives [usage.screen]',
       async () => {
+        await dayWithRoom();
         const org = await site.organization('Counted');
         await publish(org);
         const { page, errors } = await site.signedIn(await site.person('viewer', org));

@@ -8,7 +8,6 @@ import {
   type ViewportSize,
 } from 'playwright-core';
 
-const START_TIMEOUT_MS = 120_000;
 /** Ample on a busy machine. It costs time only when something is wrong. */
 const ACTION_TIMEOUT_MS = 120_000;
 /** Something else on the machine added or removed a network interface, as Docker does. */
@@ -59,7 +58,7 @@ export function useBrowser(lobby: () => string): (options?: VisitOptions) => Pro
   const visiting = new Set<Page>();
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: await findChromium(), args: ARGS });
-  }, START_TIMEOUT_MS);
+  });
   afterAll(async () => {
     await browser?.close();
   });
@@ -88,7 +87,7 @@ export function useBrowser(lobby: () => string): (options?: VisitOptions) => Pro
 async function enter(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext({ ...LOOKS, ...options });
   context.setDefaultTimeout(ACTION_TIMEOUT_MS);
-  await context.addInitScript(WATCH_SHIFTS);
+  for (const script of [WATCH_SHIFTS, WATCH_TOASTS]) await context.addInitScript(script);
   return context.newPage();
 }
 
@@ -142,3 +141,16 @@ new PerformanceObserver((list) => {
     globalThis.shifts.push({ pressed, inDialog, value, moved });
   }
 }).observe({ type: 'layout-shift', buffered: true })`;
+
+/** Records the texts of all toasts, because those of success go away by themselves. */
+const WATCH_TOASTS = `{
+  globalThis.toasts = [];
+  const known = new WeakSet();
+  new MutationObserver(() => {
+    for (const title of document.querySelectorAll('[data-slot=toast-title]')) {
+      if (known.has(title)) continue;
+      known.add(title);
+      globalThis.toasts.push(title.innerText);
+    }
+  }).observe(document, { subtree: true, childList: true });
+}`;

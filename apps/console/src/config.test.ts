@@ -22,6 +22,10 @@ describe('configuration', () => {
       LIMITER_ADDRESSES: ['a:1', 'b:2'],
       GATEWAY_PUBLIC_URL: 'https://api.example/v1',
     });
+    expect(readConfig({ ...ENV, FIGURES_TIMEOUT_MS: '7', CHANGE_TIMEOUT_MS: '8' }).deadlines).toMatchObject({
+      shownMs: 7,
+      limiterMs: 8,
+    });
     expect(readConfig(ENV).oidc).toBeNull();
     expect(readConfig({ ...ENV, ...OIDC }).oidc).toMatchObject({ issuer: 'https://id.example' });
   });

@@ -1,3 +1,4 @@
+import { DEADLINES, type Deadlines } from '@tidegate/control';
 import { DAY_MS, HOUR_MS } from '@tidegate/limits';
 import {
   addresses,
@@ -5,6 +6,7 @@ import {
   callerFields,
   callerOf,
   databaseUrl,
+  durationMs,
   flag,
   host,
   loadConfig,
@@ -57,6 +59,16 @@ export const schema = z.object({
   SESSION_IDLE_TIMEOUT_MS: wholeNumber(MIN_IDLE_MS, WEEK_MS)
     .default(8 * HOUR_MS)
     .describe('A session that is not used for this long ends. No session lasts longer than 7 days'),
+  FIGURES_TIMEOUT_MS: durationMs
+    .default(DEADLINES.shownMs)
+    .describe(
+      'How long a page waits for figures of limiters and runners, such as requests in flight. After that, it does without them',
+    ),
+  CHANGE_TIMEOUT_MS: durationMs
+    .default(DEADLINES.limiterMs)
+    .describe(
+      'How long a change waits until a limiter knows of it. After that, the console says that it is not in force yet',
+    ),
   OIDC_ISSUER: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
     .optional()
@@ -79,6 +91,7 @@ export const schema = z.object({
 
 export type Config = z.output<typeof schema> & {
   readonly caller: ServiceIdentity;
+  readonly deadlines: Deadlines;
   /** Null: no identity provider is configured. */
   readonly oidc: Oidc | null;
 };
@@ -94,7 +107,11 @@ export interface Oidc {
 
 /** @throws ConfigError */
 export function readConfig(env: Variables = process.env): Config {
-  return loadConfig(schema, env, { caller: callerOf, oidc: oidcOf });
+  return loadConfig(schema, env, { caller: callerOf, deadlines: deadlinesOf, oidc: oidcOf });
+}
+
+function deadlinesOf({ FIGURES_TIMEOUT_MS, CHANGE_TIMEOUT_MS }: z.output<typeof schema>): Deadlines {
+  return { shownMs: FIGURES_TIMEOUT_MS, limiterMs: CHANGE_TIMEOUT_MS, runnerMs: DEADLINES.runnerMs };
 }
 
 /** @throws ConfigError */

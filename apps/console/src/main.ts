@@ -56,9 +56,10 @@ runService('console', async (service) => {
   service.onShutdown('postgres', () => closeDb(db));
   const schema = watchSchema(db, logger);
   observeStore(metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
-  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
+  const { deadlines } = config;
+  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller, { deadlines });
   service.onShutdown('limiter', () => limiter.close());
-  const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
+  const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller, { deadlines });
   service.onShutdown('runner', () => runner.close());
 
   const services = createServices(service, config, { db, limiter, runner, logger });

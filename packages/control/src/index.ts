@@ -27,7 +27,7 @@ export {
 export type { PublishFoundInput } from './discovery/publish.ts';
 export { readPublished } from './discovery/published.ts';
 export { limiterOverGrpc } from './grpc/limiter.ts';
-export type { Closable, Deadlines } from './grpc/rpc.ts';
+export { type Closable, DEADLINES, type Deadlines } from './grpc/rpc.ts';
 export { runnerOverGrpc } from './grpc/runner.ts';
 export type { AcceptInvitationInput, OpenInvitation, OpenInvitationInput } from './invitations/accept.ts';
 export type {

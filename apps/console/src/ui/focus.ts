@@ -4,8 +4,8 @@ import { useEffect, useLayoutEffect } from 'react';
 
 /** Toasts call themselves dialogs, too. */
 const DIALOGS = '[role=dialog], [role=alertdialog]:not([aria-modal=false])';
-/** Longer than a dialog takes to fade out, and a page to show what was changed. */
-const LOOKS = 40;
+/** Longer than a dialog takes to fade out, and a page, even a slow one, to show what was changed. */
+const LOOKS = 300;
 const LOOK_EVERY_MS = 100;
 
 /** The last element outside of dialogs that had the focus. */
@@ -36,7 +36,7 @@ function heading(): HTMLElement | null {
 
 const mend = (): void => destination(last, heading())?.focus({ preventScroll: true });
 
-/** Calls `look` again and again for some seconds, until it returns true. */
+/** Calls `look` again and again for half a minute, until it returns true. */
 function lookAWhile(look: () => boolean): void {
   let looks = 0;
   const timer = setInterval(() => {
