@@ -40,7 +40,7 @@ async function sample(name: string, labels = ''): Promise<number | null> {
   return line === undefined ? null : Number(line.split(' ').at(-1));
 }
 
-/** Resolves when a series has this value: a busy machine may not read it in time for each scrape. */
+/** Resolves when a series has this value. A busy machine may read it too late for one scrape. */
 const shows = (name: string, value: number) => eventually(async () => (await sample(name)) === value);
 
 /** The locks of recovery and sweep last about as long as the time from one run to the next. */

@@ -39,7 +39,7 @@ async function scrape(): Promise<string> {
   return response.text();
 }
 
-/** Resolves when a scrape has this line: a busy machine may not read it in time for each one. */
+/** Resolves when a scrape has this line. A busy machine may read it too late for one scrape. */
 const shows = (line: RegExp) => eventually(async () => line.test(await scrape()));
 
 /** The samples of the queue's gauge. Null: there are none. The scrape succeeds in any case. */

@@ -14,8 +14,8 @@ import { TEST_ENV, testEnv } from './env.ts';
 
 const MASTERS = 3;
 /**
- * After this silence a master is replaced. It is longer than any pause of a busy machine. Tests that
- * kill a master shorten it afterwards.
+ * After this silence a master is replaced. It is longer than any pause of a busy machine. Tests
+ * that kill a master shorten it afterwards.
  */
 const SILENCE_MS = 60_000;
 

@@ -84,7 +84,9 @@ describe('a session', () => {
     await eventually(() => [early, stuck, late].every(asked));
     expect((await early.ask({ heartbeat })).heartbeat).toMatchObject({ leaseLost: false });
     const closed = draining.close();
-    expect((await late.ask({ heartbeat })).heartbeat).toMatchObject({ leaseLost: false });
+    // Some of these come after the limiter has ended its chores, when its sessions are next.
+    for (let i = 0; i < 50; i++)
+      expect((await late.ask({ heartbeat })).heartbeat).toMatchObject({ leaseLost: false });
     for (const session of [early, stuck, late]) session.close();
     await closed;
   });
