@@ -1,4 +1,4 @@
-import type { Actor, Control, Result } from '@tidegate/control';
+import type { Actor, Control, Deadlines, Result } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import type { Variables } from '@tidegate/runtime/settings';
 import { type Config, systemUser } from './config.ts';
@@ -16,9 +16,20 @@ export interface Io {
   readSecret(prompt: string): Promise<string>;
 }
 
+/** How long a command waits for others, where the defaults are not meant. */
+export interface Waits {
+  /** For calls to limiters and runners. */
+  readonly deadlines?: Deadlines;
+  /** For one attempt to connect to Postgres. Default: CTL_CONNECT_TIMEOUT_MS. */
+  readonly connectMs?: number;
+  /** For each model server, in all. */
+  readonly discoverMs?: number;
+}
+
 /** What commands need. It is created when a command runs, so that help and errors are fast. */
 export interface Context {
   readonly io: Io;
+  readonly waits: Waits;
   readonly config: () => Config;
   /** The environment, for what a command reads besides the configuration. */
   readonly env: () => Variables;

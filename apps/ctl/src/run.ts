@@ -1,7 +1,7 @@
 import { ConfigError, type Variables } from '@tidegate/runtime/settings';
 import { CommanderError } from 'commander';
 import { environment, InstallationError, readConfig } from './config.ts';
-import { CommandError, type Context, type Io } from './context.ts';
+import { CommandError, type Context, type Io, type Waits } from './context.ts';
 import { failureOf } from './failure.ts';
 import { withControl, withDb } from './open.ts';
 import { createProgram } from './program.ts';
@@ -11,13 +11,19 @@ import { createProgram } from './program.ts';
  *
  * @param env default: the process's own
  */
-export async function run(args: readonly string[], io: Io, env?: Variables): Promise<number> {
+export async function run(
+  args: readonly string[],
+  io: Io,
+  env?: Variables,
+  waits: Waits = {},
+): Promise<number> {
   const context: Context = {
     io,
+    waits,
     config: () => readConfig(env),
     env: () => environment(env),
-    withDb: (use) => withDb(readConfig(env), use),
-    withControl: (use) => withControl(readConfig(env), use),
+    withDb: (use) => withDb(readConfig(env), waits, use),
+    withControl: (use) => withControl(readConfig(env), waits, use),
   };
   try {
     await createProgram(context).parseAsync(args, { from: 'user' });

@@ -66,14 +66,14 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const limiterId = options.id ?? `lim_${randomBase62(8)}`;
   const metrics = createLimiterMetrics(options.metrics);
   const failures = new Failures(logger, metrics);
-  const live = createLiveState({ ...options, metrics, failures });
+  const live = createLiveState({ ...options, timing, metrics, failures });
   const { scriptDeps, seeder, leases } = live;
 
   const outbox = startOutbox({ ...options, ...timing, scriptDeps, limiterId, metrics });
   const lastUses = new LastUses(db);
   const onCounted = (keyId: string, atMs: number) => lastUses.note(keyId, atMs);
   const admissions = new Admissions({ ...scriptDeps, seeder, leases, onSettled: outbox.publish, onCounted });
-  const sessions = createSessions({ options, live, admissions, metrics, failures });
+  const sessions = createSessions({ options, timing, live, admissions, metrics, failures });
   const open = openLiveState(live, failures, logger);
   const chores = startChores({ live, limiterId, admissions, lastUses, timing, metrics, failures, logger });
   observe({ options, live, sessions, chores, outbox });
@@ -111,12 +111,13 @@ const maxOpenCallsOf = (options: LimiterOptions): number => options.maxOpenCalls
 
 function createSessions(parts: {
   readonly options: LimiterOptions;
+  readonly timing: LimiterTiming;
   readonly live: LiveStateParts;
   readonly admissions: Admissions;
   readonly metrics: LimiterMetrics;
   readonly failures: Failures;
 }): Sessions {
-  const { options, live, admissions, metrics, failures } = parts;
+  const { options, timing, live, admissions, metrics, failures } = parts;
   const { scriptDeps, leases, seeder, notices } = live;
   const dispatchDeps = {
     ...scriptDeps,
@@ -132,6 +133,7 @@ function createSessions(parts: {
     notices,
     dispatch: countedDispatch(dispatchDeps, metrics, options.tracing ?? null),
     maxOpenCalls: maxOpenCallsOf(options),
+    gatewaysMoveMs: timing.gatewaysMoveMs,
     onFailed: failures.report,
   });
 }

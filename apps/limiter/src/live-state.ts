@@ -12,6 +12,7 @@ import { KeyNames } from './redis/names.ts';
 import { Store } from './redis/store.ts';
 import type { ScriptDeps } from './script-deps.ts';
 import { Seeder } from './seeding/seeder.ts';
+import type { LimiterTiming } from './timing.ts';
 
 /**
  * The parts of the limiter that work on live state: the link to Redis, seeding from Postgres,
@@ -32,6 +33,7 @@ export interface LiveStateOptions {
   readonly redisPrefix: string;
   readonly clockOffsetMs: number;
   readonly db: Db;
+  readonly timing: LimiterTiming;
   readonly metrics: LimiterMetrics;
   readonly failures: Failures;
   readonly logger: Logger;
@@ -39,15 +41,18 @@ export interface LiveStateOptions {
 
 /** Connects to nothing yet. */
 export function createLiveState(options: LiveStateOptions): LiveStateParts {
-  const { db, metrics, failures, logger } = options;
-  const link = createRedisLink(options.redisUrl, logger);
+  const { db, timing, metrics, failures, logger } = options;
+  const link = createRedisLink(options.redisUrl, timing.answerTimeoutMs, logger);
   const store = new Store({ shards: link.shards, onPipeline: metrics.pipelineTook });
   const names = new KeyNames(options.redisPrefix);
   const scriptDeps: ScriptDeps = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
   const notices = new NoticeHub({ store, connect: link.connect, channel: names.notices });
-  const seeder = new Seeder(scriptDeps, db, (orgId) => {
-    logger.warn({ orgId }, 'live state was lost');
-    notices.publish({ orgStateLost: { orgId } }).catch(failures.report);
+  const seeder = new Seeder(scriptDeps, db, {
+    readTimeoutMs: timing.readTimeoutMs,
+    onStateLost(orgId) {
+      logger.warn({ orgId }, 'live state was lost');
+      notices.publish({ orgStateLost: { orgId } }).catch(failures.report);
+    },
   });
   return {
     link,

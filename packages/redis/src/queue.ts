@@ -2,9 +2,6 @@ import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { createRedisClient, type RedisClient } from './client.ts';
 
-/**
- * After this long without an answer, the connection is replaced. It never sends blocking commands.
- */
 const ANSWER_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
 
@@ -28,16 +25,21 @@ export function openQueue(options: {
   readonly name: string;
   /** Has a hash tag, so that the whole queue is in one slot of a cluster. */
   readonly prefix: string;
+  /**
+   * After this long without an answer, the connection is replaced. It never sends blocking
+   * commands. Default: 2 s.
+   */
+  readonly answerTimeoutMs?: number;
   readonly onError: (error: Error) => void;
 }): QueueLink {
-  const { name, prefix, onError } = options;
+  const { name, prefix, answerTimeoutMs = ANSWER_TIMEOUT_MS, onError } = options;
   // BullMQ takes longest to load of everything in this package, and few who import it need a queue.
   const loading = import('bullmq');
   const connection = createRedisClient(options.redisUrl, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    connectTimeout: ANSWER_TIMEOUT_MS,
-    socketTimeout: ANSWER_TIMEOUT_MS,
+    connectTimeout: answerTimeoutMs,
+    socketTimeout: answerTimeoutMs,
     retryStrategy: (attempt) => Math.min(50 * attempt, RECONNECT_MAX_MS),
   });
   let lost: Error | undefined;

@@ -66,7 +66,7 @@ export function addDiscoverCommand(noun: Command, context: Context): void {
     'find model servers on this machine: Ollama, llama.cpp, vLLM, SGLang, LM Studio',
     flags,
     async ({ publish = false, ports, org, json }) => {
-      const options: DiscoverOptions = given({ ports: checked(ports) });
+      const options: DiscoverOptions = given({ ports: checked(ports), timeoutMs: context.waits.discoverMs });
       const found: Discovered[] = await discoverServers(options);
       const human = (servers: Discovered[]) => told(servers, options.ports ?? USUAL_PORTS, publish);
       const shown = publish ? await context.withControl((control) => publishAll(control, found, org)) : found;

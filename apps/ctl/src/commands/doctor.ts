@@ -23,6 +23,7 @@ export function addDoctorCommand(program: Command, context: Context): void {
       const { examine } = await import('../doctor/examine.ts');
       const report = await examine({
         withDb: context.withDb,
+        waits: context.waits,
         ...{ redisUrl, redisPrefix, days, nowMs: Date.now(), explain: failureOf },
         ...{ limiters: config.LIMITER_ADDRESSES, runners: config.RUNNER_ADDRESS, caller: config.caller },
         secretKeys: SECRET_KEY_PREVIOUS ? [SECRET_KEY, SECRET_KEY_PREVIOUS] : [SECRET_KEY],

@@ -1,23 +1,25 @@
 import { newOrgId, newRequestId } from '@tidegate/contracts';
 import type { PoolAddress, ServiceIdentity } from '@tidegate/runtime/settings';
+import type { Waits } from '../context.ts';
 import { type Finding, fine, some, wrong } from './report.ts';
 
 export interface Called {
   readonly limiters: readonly string[];
   readonly runners: readonly PoolAddress[];
   readonly caller: ServiceIdentity;
+  readonly waits: Waits;
 }
 
 /** Whether limiters and runners answer ctl. Asks for what cannot be there. */
-export async function callFindings({ limiters, runners, caller }: Called): Promise<Finding[]> {
+export async function callFindings({ limiters, runners, caller, waits }: Called): Promise<Finding[]> {
   const { limiterOverGrpc, runnerOverGrpc } = await import('@tidegate/control');
   const ofLimiters = limiters.map(async (address) => {
-    const limiter = limiterOverGrpc([address], caller);
+    const limiter = limiterOverGrpc([address], caller, waits);
     const asked = limiter.findRequest(newOrgId(), newRequestId());
     return problemOf(address, asked).finally(() => limiter.close());
   });
   const ofRunners = runners.map(async ({ pool, address }) => {
-    const runner = runnerOverGrpc([{ pool, address }], caller);
+    const runner = runnerOverGrpc([{ pool, address }], caller, waits);
     const asked = runner.activity(newOrgId());
     return problemOf(`pool ${pool} at ${address}`, asked).finally(() => runner.close());
   });

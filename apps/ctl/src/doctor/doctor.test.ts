@@ -68,8 +68,6 @@ beforeAll(async () => {
     SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
   };
   await installation();
-  // The first run loads its modules in this thread, which may keep the services from answering.
-  await ctl(['doctor'], env);
 });
 afterAll(async () => {
   for (const server of servers) server.forceShutdown();

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Variables } from '@tidegate/runtime/settings';
+import { PATIENT_CALLS } from '@tidegate/testing';
 import { readSecret } from '../input.ts';
 import { run } from '../run.ts';
 
@@ -8,6 +9,9 @@ export interface Ended {
   readonly out: string;
   readonly err: string;
 }
+
+/** The stand-ins of tests answer in this process, after all else that it does. */
+const WAITS = { deadlines: PATIENT_CALLS, connectMs: 60_000, discoverMs: 60_000 };
 
 /** Runs one command in this process, which is many times faster than in one of its own. */
 export async function ctl(args: readonly string[], env: Variables, { stdin = '' } = {}): Promise<Ended> {
@@ -26,6 +30,6 @@ export async function ctl(args: readonly string[], env: Variables, { stdin = '' 
         },
       }),
   };
-  const status = await run(args, io, env);
+  const status = await run(args, io, env, WAITS);
   return { status, out, err };
 }

@@ -424,7 +424,7 @@ describe('the scripts', () => {
     const windows = [test.names.orgWindow(run.orgId), test.names.keyWindow(run.orgId, run.keys[0]?.id ?? '')];
     const request = { key: 0, reserve: false };
     await run.admit([request]);
-    for (const window of windows) await test.redis.expire(window, 5);
+    for (const window of windows) await test.redis.expire(window, 50);
     for (let i = 0; i < 4; i++) {
       run.offsetMs += 300;
       await run.admit([request]);

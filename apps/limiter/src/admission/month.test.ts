@@ -6,7 +6,7 @@ import { Leases } from '../leases/leases.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { Seeder } from '../seeding/seeder.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
-import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
+import { connectDb, makeKey, makeOrg, openStore, PATIENT_READS, type TestStore } from '../testing/fixture.ts';
 import { Admissions } from './admissions.ts';
 import { readMonthLedger } from './month.ts';
 
@@ -39,7 +39,7 @@ describe('the month of a reservation', () => {
       // Limiter time is just past the end of a month, but this process believes otherwise.
       const clock = new LimiterClock(endMs - Date.now() + 1_000, () => Date.now() + wrongByMs);
       const scriptDeps = { store: store.store, names: store.names, clock };
-      const seeder = new Seeder(scriptDeps, db);
+      const seeder = new Seeder(scriptDeps, db, PATIENT_READS);
       const leases = new Leases(scriptDeps);
       await leases.heartbeat(instanceId, false);
       const admissions = new Admissions({

@@ -6,7 +6,7 @@ import { connectDb, makeKey, makeOrg } from '../testing/fixture.ts';
 import { Rig } from '../testing/rig.ts';
 import { LastUses } from './last-uses.ts';
 
-const NEVER_MS = 3_600_000;
+const NEVER_MS = 2_000_000_000;
 
 let postgres: TestPostgres;
 let redis: TestRedis;

@@ -11,17 +11,18 @@ import { Lock } from '../redis/lock.ts';
 import { Store } from '../redis/store.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { Seeder } from '../seeding/seeder.ts';
-import { connectDb, openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
+import { connectDb, openStore, PATIENT_MS, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import { joinOrg, sendHeartbeat } from './lease.ts';
 import { Leases } from './leases.ts';
 import { Reaper, type ReaperOptions, type TrustedServers } from './reaper.ts';
 import { startReaper } from './start-reaper.ts';
 
-const LEASE_MS = 8_000;
+/** Longer than a busy machine may take from a heartbeat to the run that finds it recent. */
+const LEASE_MS = 600_000;
 const GRACE_MS = 8_000;
 const HOUR_MS = 3_600_000;
-const LONG_AFTER_MS = 60_000;
+const LONG_AFTER_MS = 2 * LEASE_MS;
 const trusted: TrustedServers = { observe: () => {}, isTrusted: () => true };
 /** The instances that the reapers reported as failed. */
 const failed: string[] = [];
@@ -233,7 +234,7 @@ describe('while the index of instances is unavailable', () => {
 describe("a limiter's estimate of Redis's time", () => {
   it("soon agrees with Redis, whatever the clock of the limiter's process says", async () => {
     const logger = createLogger({ service: 'limiter', level: 'silent' });
-    const link = createRedisLink(redis.url, logger);
+    const link = createRedisLink(redis.url, PATIENT_MS, logger);
     const scriptDeps = scriptDepsOf(-HOUR_MS, LEASE_MS);
     link.open();
     const reaper = reaperOf(scriptDeps);

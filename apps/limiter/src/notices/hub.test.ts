@@ -1,9 +1,11 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { createRedisConnection } from '@tidegate/redis';
 import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
-import { FAIL_FAST } from '../redis/connection.ts';
-import { openStore } from '../testing/fixture.ts';
+import { failFast } from '../redis/connection.ts';
+import { openStore, PATIENT_MS } from '../testing/fixture.ts';
 import { NoticeHub, type PublishedNotice } from './hub.ts';
+
+const options = { ...failFast(PATIENT_MS), retryStrategy: () => null };
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -24,7 +26,7 @@ it('notices arrive again if the connection stays open but its server no longer g
   let subscriptions = 0;
   const connect = () => {
     const { url } = subscriptions === 0 ? left : current;
-    return createRedisConnection(url, { ...FAIL_FAST, retryStrategy: () => null });
+    return createRedisConnection(url, options);
   };
   const hub = new NoticeHub({ store, connect, channel: 'tg:notices' });
   hub.onSubscribed(() => subscriptions++);
@@ -53,7 +55,7 @@ it('a subscription that hears its echoes stays with its server', async () => {
       return store.commandAt(...args);
     },
   } as typeof store;
-  const connect = () => createRedisConnection(current.url, { ...FAIL_FAST, retryStrategy: () => null });
+  const connect = () => createRedisConnection(current.url, options);
   const hub = new NoticeHub({ store: counting, connect, channel: 'tg:notices' });
   hub.onSubscribed(() => subscriptions++);
   hub.start();
@@ -66,7 +68,7 @@ it('lost state is announced under the name that earlier versions of the limiter 
   const { url } = await startRedis();
   const { store, redis } = await openStore(url);
   ends.push(() => redis.disconnect());
-  const connect = () => createRedisConnection(url, { ...FAIL_FAST, retryStrategy: () => null });
+  const connect = () => createRedisConnection(url, options);
   const hub = new NoticeHub({ store, connect, channel: 'tg:notices' });
   const heard: PublishedNotice[] = [];
   hub.listen((notice) => heard.push(notice));
@@ -74,10 +76,9 @@ it('lost state is announced under the name that earlier versions of the limiter 
   hub.start();
   ends.push(() => hub.stop());
   const messages: string[] = [];
-  const earlier = connect();
+  const earlier = createRedisConnection(url);
   ends.push(() => earlier.disconnect());
   earlier.on('message', (_channel, message) => messages.push(message));
-  await earlier.connect();
   await earlier.subscribe('tg:notices');
   await subscribed;
 

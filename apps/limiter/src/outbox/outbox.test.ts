@@ -8,7 +8,7 @@ import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis 
 import { Queue } from 'bullmq';
 import { anAdmitInput } from '../testing/admit-input.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
-import { beatingInstance, Rig } from '../testing/rig.ts';
+import { beatingInstance, PATIENT_CALL, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
 
 let postgres: TestPostgres;
@@ -83,7 +83,7 @@ describe('settlements', () => {
 
     expect(await outboxLength(orgId)).toBe(230);
     for (let again = 0; again < 2; again++)
-      await callUnary(session.client, 'confirmSettlements', { settlements }, { deadlineMs: 2_000 });
+      await callUnary(session.client, 'confirmSettlements', { settlements }, PATIENT_CALL);
     expect(await outboxLength(orgId)).toBe(0);
   });
 
@@ -91,9 +91,8 @@ describe('settlements', () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const { orgId } = key;
-    const call = { deadlineMs: 2_000 };
     const stateOf = async (admissionId: string, org = orgId) =>
-      (await callUnary(session.client, 'findRequest', { orgId: org, admissionId }, call)).state;
+      (await callUnary(session.client, 'findRequest', { orgId: org, admissionId }, PATIENT_CALL)).state;
     const admit = anAdmitInput(key, await beatingInstance(session));
     const { admissionId } = admit;
     expect(await stateOf(admissionId)).toBe('STATE_UNKNOWN');
@@ -113,7 +112,7 @@ describe('settlements', () => {
       const found = await queued(orgId);
       return found.length > 0 && found;
     });
-    await callUnary(session.client, 'confirmSettlements', { settlements }, call);
+    await callUnary(session.client, 'confirmSettlements', { settlements }, PATIENT_CALL);
     expect(await stateOf(admissionId)).toBe('STATE_UNKNOWN');
   });
 
@@ -132,7 +131,7 @@ describe('settlements', () => {
     const [lockBefore] = await store.redis.time();
     await eventually(async () => Number((await store.redis.time())[0]) > Number(lockBefore));
     expect(await queued(key.orgId)).toHaveLength(130);
-    await callUnary(session.client, 'confirmSettlements', { settlements }, { deadlineMs: 2_000 });
+    await callUnary(session.client, 'confirmSettlements', { settlements }, PATIENT_CALL);
     expect(await outboxLength(key.orgId)).toBe(0);
   });
 

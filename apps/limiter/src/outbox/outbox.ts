@@ -23,6 +23,7 @@ export interface OutboxOptions {
   readonly limiterId: string;
   readonly redisUrl: string;
   readonly redisPrefix: string;
+  readonly answerTimeoutMs: number;
   readonly sweepEveryMs: number;
   readonly sweepMinAgeMs: number;
   readonly metrics: LimiterMetrics;
@@ -48,6 +49,7 @@ export function startOutbox(options: OutboxOptions): Outbox {
   const queue = createSettlementQueue({
     redisUrl,
     redisPrefix,
+    answerTimeoutMs: options.answerTimeoutMs,
     onError: (err) => logger.debug({ err }, 'settlement queue'),
   });
   const publisher = new SettlementPublisher({

@@ -4,7 +4,10 @@ import { createSettlementQueue } from './queue.ts';
 
 it('a queue whose Redis hangs makes calls fail, and is used again when Redis answers', async () => {
   const redis = await testRedis();
-  const queue = createSettlementQueue({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
+  const queue = createSettlementQueue({
+    ...{ redisUrl: redis.url, redisPrefix: 'tg:', answerTimeoutMs: 2_000 },
+    onError: () => {},
+  });
   const signal = (name: NodeJS.Signals) => {
     for (const pid of redis.pids) process.kill(pid, name);
   };

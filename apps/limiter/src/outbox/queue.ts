@@ -26,12 +26,14 @@ export interface SettlementQueue {
 export function createSettlementQueue(options: {
   readonly redisUrl: string;
   readonly redisPrefix: string;
+  readonly answerTimeoutMs: number;
   readonly onError: (error: Error) => void;
 }): SettlementQueue {
   const queue = openQueue({
     redisUrl: options.redisUrl,
     name: SETTLEMENT_QUEUE,
     prefix: settlementQueuePrefix(options.redisPrefix),
+    answerTimeoutMs: options.answerTimeoutMs,
     onError: options.onError,
   });
   return {

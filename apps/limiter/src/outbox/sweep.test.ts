@@ -13,7 +13,7 @@ import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { Lock } from '../redis/lock.ts';
-import { openStore, type TestStore } from '../testing/fixture.ts';
+import { openStore, PATIENT_MS, type TestStore } from '../testing/fixture.ts';
 import { CatchUp } from './catch-up.ts';
 import { formatOutboxEntry } from './entry.ts';
 import { createSettlementQueue, type SettlementQueue } from './queue.ts';
@@ -34,7 +34,10 @@ beforeAll(async () => {
   store = await openStore(redis.url);
   connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
   jobs = new Queue(SETTLEMENT_QUEUE, { ...options, connection });
-  queue = createSettlementQueue({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
+  queue = createSettlementQueue({
+    ...{ redisUrl: redis.url, redisPrefix: 'tg:', answerTimeoutMs: PATIENT_MS },
+    onError: () => {},
+  });
   // The queue rejects until it is connected, in a cluster to every master.
   await eventually(() => queue.backlog());
 });

@@ -13,7 +13,15 @@ import { confirmSettlements } from '../outbox/confirm.ts';
 import { parseOutboxEntry } from '../outbox/entry.ts';
 import { Seeder } from '../seeding/seeder.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
-import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
+import {
+  connectDb,
+  makeKey,
+  makeOrg,
+  openStore,
+  PATIENT_READS,
+  type TestKey,
+  type TestStore,
+} from '../testing/fixture.ts';
 
 const CAPS = { requestsPerMinute: 6, requestsAtOnce: 4, requestsPerMonth: 14, tokensPerMonth: 1_000 };
 const CONTEXT_TOKENS = 100;
@@ -97,7 +105,7 @@ class Run {
   /** A new limiter on each access, at the test's current time. */
   get limiter() {
     const scriptDeps = store.scriptDepsAt(this.offsetMs);
-    const seeder = new Seeder(scriptDeps, db);
+    const seeder = new Seeder(scriptDeps, db, PATIENT_READS);
     const leases = new Leases(scriptDeps);
     return {
       scriptDeps,
@@ -236,7 +244,7 @@ class Run {
     this.offsetMs += 61_000;
     for (const one of this.gateways) for (const grant of one.open) await this.settle(grant, 1);
     const { orgId } = this.key;
-    const seeder = new Seeder(this.limiter.scriptDeps, db);
+    const seeder = new Seeder(this.limiter.scriptDeps, db, PATIENT_READS);
     await seeder.seedMonth(orgId, MONTH);
     const ledger = await store.redis.hgetall(store.names.month(orgId, MONTH));
     await this.meter();

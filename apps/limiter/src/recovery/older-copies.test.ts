@@ -6,7 +6,7 @@ import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { anAdmitInput } from '../testing/admit-input.ts';
 import { changePlan, connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
-import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
+import { beatingInstance, monthOfOrg, PATIENT_CALL, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
 
 let postgres: TestPostgres;
@@ -118,7 +118,7 @@ describe('beside an older Postgres', () => {
     await startBeside('The limits from Postgres are in force');
     expect(await inForce()).toBe('100000');
     await changePlan(db, orgId, { requestsAtOnce: 2 });
-    await callUnary(session.client, 'refreshOrgs', { orgIds: [orgId] }, { deadlineMs: 10_000 });
+    await callUnary(session.client, 'refreshOrgs', { orgIds: [orgId] }, PATIENT_CALL);
     expect(await inForce()).toBe('2');
   });
 });

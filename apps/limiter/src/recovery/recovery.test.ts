@@ -18,6 +18,7 @@ import {
   makeKey,
   makeOrg,
   openStore,
+  PATIENT_READS,
   type TestKey,
   type TestStore,
 } from '../testing/fixture.ts';
@@ -30,7 +31,7 @@ import { Recovery } from './recovery.ts';
  * test. Otherwise the other limiters would take the reaper's lock as soon as their grace period is
  * over.
  */
-const PATIENT = { leaseMs: 3_600_000, graceMs: 3_600_000, recoverEveryMs: 3_600_000 };
+const PATIENT = { leaseMs: 3_600_000, graceMs: 3_600_000, recoverEveryMs: 2_000_000_000 };
 const A_MINUTE_MS = 60_000;
 
 let postgres: TestPostgres;
@@ -152,7 +153,7 @@ describe('a search for lost state', () => {
     const { names } = scriptDeps;
     await readOrgs(db, await ensureLifeNames(scriptDeps, [unwritten]));
     await store.redis.del(names.org(lost));
-    const seeder = new Seeder(scriptDeps, db);
+    const seeder = new Seeder(scriptDeps, db, PATIENT_READS);
     const notices = { publish: async () => {} } as unknown as NoticeHub;
     const lock = new Lock(scriptDeps.store, `${names.recoveryLock}:count`, 'test', 60_000);
     // Earlier tests may have left other organizations without state.
@@ -177,7 +178,7 @@ describe('an organization whose master is unavailable', () => {
         ? Promise.reject(new LimiterError('redis', 'its master is unavailable'))
         : scriptDeps.store.command(name, key, ...args);
     const half = Object.assign(Object.create(scriptDeps.store), { command }) as ScriptDeps['store'];
-    const seeder = new Seeder(scriptDeps, db);
+    const seeder = new Seeder(scriptDeps, db, PATIENT_READS);
     const notices = { publish: async () => {} } as unknown as NoticeHub;
     const lock = new Lock(scriptDeps.store, `${names.recoveryLock}:test`, 'test', 60_000);
     const run = new Recovery({ ...scriptDeps, store: half, db, seeder, notices, lock }).run();

@@ -4,7 +4,7 @@ import { closeDb, type Db } from '@tidegate/db';
 import type { RunningRedisSentinel } from '@tidegate/embedded';
 import { eventually, freePort, type TestPostgres, testPostgres, testRedisSentinel } from '@tidegate/testing';
 import { anAdmitInput } from '../testing/admit-input.ts';
-import { connectDb, makeKey, makeOrg } from '../testing/fixture.ts';
+import { connectDb, makeKey, makeOrg, PATIENT_MS } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
 import { createRedis } from './connection.ts';
 
@@ -27,9 +27,9 @@ afterEach(() => redis.stop());
 
 /** Ensures that the replica has everything written so far. Nothing else waits for replication. */
 async function replicated(url: string): Promise<void> {
-  const master = createRedis(url);
+  const master = createRedis(url, PATIENT_MS);
   await master.connect();
-  await master.pipeline().set('last', '1').call('wait', '1', '10000').exec();
+  await master.pipeline().set('last', '1').call('wait', '1', String(PATIENT_MS)).exec();
   master.disconnect();
 }
 
@@ -37,7 +37,9 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
   'the limiter follows the master that Sentinels name, and no state is lost, after %s',
   async (signal) => {
     const rig = new Rig(redis.url, db);
-    const limiter = await rig.limiter();
+    // Only by waiting does a limiter find out that its Redis hangs.
+    const answerTimeoutMs = signal === 'SIGSTOP' ? 2_000 : PATIENT_MS;
+    const limiter = await rig.limiter({ timing: { answerTimeoutMs } });
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
@@ -47,6 +49,7 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
       expect((await session.decide({ admit: first })).admitted).toBeTruthy();
       await replicated(redis.nodes[0].running.url);
       redis.nodes[0].running.kill(signal);
+      await redis.replaceMasterSilentFor(1_000);
       expect((await session.ask({ admit: anAdmitInput(key, instanceId) })).failed?.reason).toMatch(/^redis/);
 
       const settled = () => session.ask({ settle: { ...first, answered: true } });
@@ -65,11 +68,14 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
 );
 
 it('every client finds the new master, whatever it was doing when Sentinels announced it', async () => {
-  const clients = Array.from({ length: 60 }, () => createRedis(redis.url));
+  const clients = Array.from({ length: 60 }, () => createRedis(redis.url, PATIENT_MS));
   try {
     for (const client of clients) client.on('error', () => undefined);
-    await Promise.all(clients.map((client) => client.connect()));
+    // Not awaited: an attempt that fails is followed by others, which this would not wait for.
+    for (const client of clients) void client.connect().catch(() => undefined);
+    await eventually(() => clients.every(({ status }) => status === 'ready'));
     redis.nodes[0].running.kill('SIGKILL');
+    await redis.replaceMasterSilentFor(1_000);
     const roles = () => Promise.all(clients.map((client) => client.call('role')));
     await eventually(async () => (await roles()).every((role) => String(role).startsWith('master')));
   } finally {
@@ -82,7 +88,7 @@ it('a Sentinel that hangs is skipped', async () => {
   const hung = createServer((socket) => held.push(socket));
   const port = await freePort();
   await new Promise<void>((resolve) => hung.listen(port, '127.0.0.1', resolve));
-  const client = createRedis(redis.url.replace('//', `//127.0.0.1:${port},`));
+  const client = createRedis(redis.url.replace('//', `//127.0.0.1:${port},`), PATIENT_MS);
   client.on('error', () => undefined);
   try {
     // Not awaited: if the hung Sentinel were asked, this would never settle.

@@ -1,7 +1,7 @@
 import { type Address, createRedisConnection } from '@tidegate/redis';
 import type { Logger } from '@tidegate/runtime';
 import { Redis } from 'ioredis';
-import { createRedis, FAIL_FAST } from './connection.ts';
+import { createRedis, failFast } from './connection.ts';
 import { type Shards, shardsOf } from './shards.ts';
 import type { Connect } from './subscription.ts';
 
@@ -28,8 +28,8 @@ export interface RedisLink {
  * The limiter's connections to Redis. They keep reconnecting until closed, even while Redis or one
  * of its nodes is unavailable.
  */
-export function createRedisLink(url: string, logger: Logger): RedisLink {
-  const client = createRedis(url);
+export function createRedisLink(url: string, answerTimeoutMs: number, logger: Logger): RedisLink {
+  const client = createRedis(url, answerTimeoutMs);
   const shards = shardsOf(client);
   const breaks: ((server: Redis | null) => void)[] = [];
   const readies: (() => void)[] = [];
@@ -64,7 +64,7 @@ export function createRedisLink(url: string, logger: Logger): RedisLink {
   }
   return {
     shards,
-    connect: connector(url, () => shards.all()),
+    connect: connector(url, answerTimeoutMs, () => shards.all()),
     ready() {
       complete ||= shards.whole();
       return complete && shards.all().length > 0;
@@ -84,10 +84,11 @@ export function createRedisLink(url: string, logger: Logger): RedisLink {
 const isReplica = ({ options }: Redis): boolean => options.readOnly === true;
 
 /** Each connection goes to a different server than the one before, if there are several. */
-function connector(url: string, servers: () => readonly Redis[]): Connect {
+function connector(url: string, answerTimeoutMs: number, servers: () => readonly Redis[]): Connect {
   let turn = 0;
+  const options = { ...failFast(answerTimeoutMs), retryStrategy: () => null };
   return () =>
-    createRedisConnection(url, { ...FAIL_FAST, retryStrategy: () => null }, (named) => {
+    createRedisConnection(url, options, (named) => {
       const known: readonly Address[] = servers().map(({ options: { host = '', port = 0 } }) => ({
         host,
         port,

@@ -5,7 +5,14 @@ import { type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tid
 import { type LostAdmission, restore, restoreSettled } from '../admission/restore.ts';
 import { settle } from '../admission/settle.ts';
 import type { ScriptDeps } from '../script-deps.ts';
-import { connectDb, makeOrg, openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
+import {
+  connectDb,
+  makeOrg,
+  openStore,
+  PATIENT_READS,
+  ROOMY_PLAN,
+  type TestStore,
+} from '../testing/fixture.ts';
 import { putInstance, putKey, putOrg } from '../testing/org.ts';
 import { readUnseeded } from './seed.ts';
 import { Seeder } from './seeder.ts';
@@ -79,7 +86,7 @@ async function writtenOn(day: string, { admissionId }: LostAdmission): Promise<v
 
 async function seededMonth() {
   const later = test.scriptDepsAt(NOW_MS - Date.now() + 61_000);
-  await new Seeder(later, db).seedMonth(orgId, MONTH);
+  await new Seeder(later, db, PATIENT_READS).seedMonth(orgId, MONTH);
   return test.redis.hgetall(test.names.month(orgId, MONTH));
 }
 

@@ -2,31 +2,40 @@ import { orgIdOfTag } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import { LimiterError } from '../limiter-error.ts';
 import type { ScriptDeps } from '../script-deps.ts';
+import { TIMING } from '../timing.ts';
 import { Misses } from './misses.ts';
 import { ReadThrough } from './read-through.ts';
 import { type MonthRow, readIsDeleted, readKey, readMonth, readOrgs } from './rows.ts';
 import { ensureLifeNames, readUnseeded, seedKey, seedMonth, unnameOrg, writeOrg } from './seed.ts';
 
-const READS = { maxRunning: 8, maxWaiting: 2_000, timeoutMs: 4_000 } as const;
+const READS = { maxRunning: 8, maxWaiting: 2_000 } as const;
 const MISSES = { max: 10_000, keepMs: 5_000 } as const;
 const ORGS_PER_QUERY = 500;
 const MAX_READS = 5;
+
+export interface SeederOptions {
+  /** Default: that of `TIMING`. */
+  readonly readTimeoutMs?: number;
+  /** Called when an organization's state was lost. It has been written again and is recovering. */
+  readonly onStateLost?: (orgId: string) => void;
+}
 
 /** Reads Postgres and seeds Redis where it has nothing yet. All rejections are LimiterError. */
 export class Seeder {
   readonly #scriptDeps: ScriptDeps;
   readonly #db: Db;
   readonly #onStateLost: (orgId: string) => void;
-  readonly #reads = new ReadThrough(READS);
+  readonly #reads: ReadThrough;
   readonly #misses = new Misses(MISSES);
 
-  /**
-   * @param onStateLost called when an organization's state was lost; it has been written again and
-   *   is recovering
-   */
-  constructor(scriptDeps: ScriptDeps, db: Db, onStateLost: (orgId: string) => void = () => {}) {
+  constructor(
+    scriptDeps: ScriptDeps,
+    db: Db,
+    { readTimeoutMs = TIMING.readTimeoutMs, onStateLost = () => {} }: SeederOptions = {},
+  ) {
     this.#scriptDeps = scriptDeps;
     this.#db = db;
+    this.#reads = new ReadThrough({ ...READS, timeoutMs: readTimeoutMs });
     this.#onStateLost = onStateLost;
   }
 

@@ -7,11 +7,11 @@ import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { anAdmitInput } from '../testing/admit-input.ts';
 import { changePlan, connectDb, makeKey, makeModel, makeOrg, type TestKey } from '../testing/fixture.ts';
-import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
+import { beatingInstance, monthOfOrg, PATIENT_CALL, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
 
-const DEADLINE = { deadlineMs: 3_000 };
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 let postgres: TestPostgres;
 let redis: TestRedis;
@@ -74,7 +74,7 @@ describe('a session', () => {
   });
 
   it('is asked to move by a limiter that drains, whenever it began, and goes on meanwhile', async () => {
-    const draining = await rig.limiter();
+    const draining = await rig.limiter({ timing: { gatewaysMoveMs: HOUR_MS } });
     const [early, stuck] = [rig.session(draining), rig.session(draining)];
     const heartbeat = { instanceId: await beatingInstance(early), registered: true };
     await stuck.ask({ heartbeat });
@@ -84,8 +84,19 @@ describe('a session', () => {
     await eventually(() => [early, stuck, late].every(asked));
     expect((await early.ask({ heartbeat })).heartbeat).toMatchObject({ leaseLost: false });
     const closed = draining.close();
-    expect((await late.ask({ heartbeat })).heartbeat).toMatchObject({ leaseLost: false });
-    for (const session of [early, late]) session.close();
+    // Some of these come after the limiter has ended its chores, when its sessions are next.
+    for (let i = 0; i < 50; i++)
+      expect((await late.ask({ heartbeat })).heartbeat).toMatchObject({ leaseLost: false });
+    for (const session of [early, stuck, late]) session.close();
+    await closed;
+  });
+
+  it('that does not move ends after a while', async () => {
+    const draining = await rig.limiter({ timing: { gatewaysMoveMs: 1 } });
+    const stuck = rig.session(draining);
+    await beatingInstance(stuck);
+    draining.drain();
+    const closed = draining.close();
     await stuck.ended;
     await closed;
   });
@@ -173,11 +184,12 @@ describe('caps', () => {
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 2 });
     const countRequest = { orgId: key.orgId, keyId: key.keyId };
     const instanceId = await beatingInstance(one);
+    const beforeMs = Date.now();
     expect((await one.decide({ countRequest })).admitted?.window).toMatchObject({ limit: 2, remaining: 1 });
     expect((await one.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     const refused = (await two.decide({ countRequest })).rateLimited;
     expect(refused).toMatchObject({ cause: 'CAUSE_KEY_REQUESTS_PER_MINUTE', limit: 2 });
-    expect(refused?.retryAfterMs).toBeGreaterThan(55_000);
+    expect(refused?.retryAfterMs).toBeGreaterThanOrEqual(60_000 - (Date.now() - beforeMs) - 1);
     expect(refused?.retryAfterMs).toBeLessThanOrEqual(60_000);
     expect(await monthOfOrg(one, key.orgId)).toMatchObject({ requests: 1, inFlight: 1 });
   });
@@ -190,14 +202,14 @@ describe('caps', () => {
     for (const admit of held) expect((await one.decide({ admit })).admitted).toBeTruthy();
 
     await changePlan(db, orgId, { requestsAtOnce: 1 });
-    await callUnary(one.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
+    await callUnary(one.client, 'refreshOrgs', { orgIds: [orgId] }, PATIENT_CALL);
     await eventually(() => two.notices.some(({ orgChanged }) => orgChanged?.orgId === orgId));
     const refusedAt = async () => (await two.decide({ admit: anAdmitInput(key, instanceId) })).rateLimited;
     expect(await refusedAt()).toMatchObject({ cause: 'CAUSE_ORG_REQUESTS_AT_ONCE', limit: 1 });
     for (const settle of held.slice(0, 2)) await one.ask({ settle: { ...settle, answered: true } });
     expect(await refusedAt()).toMatchObject({ limit: 1 });
     await changePlan(db, orgId, { requestsAtOnce: 2 });
-    await callUnary(two.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
+    await callUnary(two.client, 'refreshOrgs', { orgIds: [orgId] }, PATIENT_CALL);
     expect((await one.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     expect(await refusedAt()).toMatchObject({ limit: 2 });
   });
@@ -227,7 +239,7 @@ describe('caps', () => {
     };
     const putInForce = async (requestsAtOnce: number, by: SessionClient) => {
       await changePlan(db, orgId, { requestsAtOnce });
-      await callUnary(by.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
+      await callUnary(by.client, 'refreshOrgs', { orgIds: [orgId] }, PATIENT_CALL);
       // Anything admitted before may be held until its round ends.
       await nextRound();
       most = 0;
@@ -341,7 +353,7 @@ describe('keys', () => {
     expect((await two.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
     await db.apiKey.update({ where: { id: key.keyId }, data: { revokedAt: new Date() } });
     const { orgId, keyId, hash: keyHash } = key;
-    await callUnary(one.client, 'revokeKey', { orgId, keyId, keyHash }, DEADLINE);
+    await callUnary(one.client, 'revokeKey', { orgId, keyId, keyHash }, PATIENT_CALL);
     expect((await two.decide({ admit: anAdmitInput(key, instanceId) })).keyInvalid).toEqual({});
     expect((await two.decide({ countRequest: { orgId, keyId } })).keyInvalid).toEqual({});
     const { authenticate } = await two.ask({ authenticate: { orgTag: key.orgTag, keyHash } });
@@ -361,7 +373,7 @@ describe('keys', () => {
       one.client,
       'revokeKey',
       { orgId, keyId: revoked.keyId, keyHash: revoked.hash },
-      DEADLINE,
+      PATIENT_CALL,
     );
     const [first = null, second = null, third = null] = admissions;
     // The second limiter knows whose keys these are. The first does not.
@@ -376,7 +388,7 @@ describe('keys', () => {
     const key = await makeKey(db, await makeOrg(db));
     const { orgId, keyId, hash: keyHash } = key;
     // The row still says active, as a slow read-through would have seen it.
-    await callUnary(one.client, 'revokeKey', { orgId, keyId, keyHash }, DEADLINE);
+    await callUnary(one.client, 'revokeKey', { orgId, keyId, keyHash }, PATIENT_CALL);
     const { authenticate } = await two.ask({ authenticate: { orgTag: key.orgTag, keyHash } });
     expect(authenticate?.keyInvalid).toEqual({});
     const instanceId = await beatingInstance(two);
@@ -384,12 +396,12 @@ describe('keys', () => {
   });
 
   it('of a page work until the instant they end, although their day goes on', async () => {
-    const expiresAt = new Date(Date.now() + 20_000);
+    const expiresAt = new Date(Date.now() + 600_000);
     const expiresOn = expiresAt.toISOString().slice(0, 10);
     const key = await makeKey(db, await makeOrg(db), { expiresOn, expiresAt });
     const authenticate = { orgTag: key.orgTag, keyHash: key.hash };
     expect((await one.ask({ authenticate })).authenticate?.principal?.expiresAtMs).toBe(expiresAt.getTime());
-    const after = rig.session(await rig.limiter({ clockOffsetMs: 20_000 }));
+    const after = rig.session(await rig.limiter({ clockOffsetMs: 600_000 }));
     expect((await after.ask({ authenticate })).authenticate?.keyInvalid).toEqual({});
   });
 
@@ -398,7 +410,7 @@ describe('keys', () => {
     const key = await makeKey(db, await makeOrg(db), { expiresOn: today });
     const endMs = Date.parse(`${today}T00:00:00Z`) + DAY_MS;
     const at = async (ms: number) => rig.session(await rig.limiter({ clockOffsetMs: ms - Date.now() }));
-    const before = await at(endMs - 20_000);
+    const before = await at(endMs - 600_000);
     const after = await at(endMs);
     const authenticate = { orgTag: key.orgTag, keyHash: key.hash };
     expect((await before.ask({ authenticate })).authenticate?.principal?.expiresAtMs).toBe(endMs);
@@ -419,12 +431,14 @@ describe('keys', () => {
 describe('invalid keys', () => {
   it('from one address get exactly 20 answers of 100 in parallel, and every session learns of the block [auth.invalid-keys]', async () => {
     const address = '203.0.113.7';
+    const beforeMs = Date.now();
     const replies = await Promise.all(
       Array.from({ length: 100 }, (_, i) => (i % 2 ? one : two).ask({ reportInvalidKey: { address } })),
     );
     const remaining = replies.map((reply) => reply.reportInvalidKey?.blockedRemainingMs ?? -1);
     expect(remaining.filter((ms) => ms === 0)).toHaveLength(20);
-    expect(remaining.filter((ms) => ms > 55_000 && ms <= 60_000)).toHaveLength(80);
+    const leastMs = 60_000 - (Date.now() - beforeMs) - 1;
+    expect(remaining.filter((ms) => ms >= leastMs && ms <= 60_000 && ms > 0)).toHaveLength(80);
     const other = await one.ask({ reportInvalidKey: { address: '203.0.113.8' } });
     expect(other.reportInvalidKey?.blockedRemainingMs).toBe(0);
 
@@ -470,11 +484,11 @@ describe('unary calls', () => {
       [{ orgId: 'a b', outboxId: '1-1' }],
     ])
       await expect(
-        callUnary(one.client, 'confirmSettlements', { settlements }, DEADLINE),
+        callUnary(one.client, 'confirmSettlements', { settlements }, PATIENT_CALL),
       ).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
     const keyHash = Buffer.alloc(31);
     await expect(
-      callUnary(one.client, 'revokeKey', { orgId: 'org_x', keyId: 'key_x', keyHash }, DEADLINE),
+      callUnary(one.client, 'revokeKey', { orgId: 'org_x', keyId: 'key_x', keyHash }, PATIENT_CALL),
     ).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
   });
 });

@@ -6,14 +6,13 @@ import type { ReplyContent } from './dispatch.ts';
 import { Session, type SessionStream } from './session.ts';
 
 const CLOSE_MS = 2_000;
-/** How long gateways have to move to another limiter, where there is one. */
-const GATEWAYS_MOVE_MS = 1_000;
 
 export interface SessionsOptions {
   readonly scriptDeps: ScriptDeps;
   readonly notices: NoticeHub;
   readonly dispatch: (call: Call__Output) => Promise<ReplyContent>;
   readonly maxOpenCalls: number;
+  readonly gatewaysMoveMs: number;
   readonly onFailed: (error: unknown, call?: Call__Output) => void;
 }
 
@@ -74,7 +73,7 @@ export class Sessions {
    * first. The server breaks off those that take too long.
    */
   async close(): Promise<void> {
-    if (this.#draining) await this.#emptyWithin(GATEWAYS_MOVE_MS);
+    if (this.#draining) await this.#emptyWithin(this.#options.gatewaysMoveMs);
     this.#closing = true;
     this.#unlisten();
     for (const session of this.#sessions) session.end();

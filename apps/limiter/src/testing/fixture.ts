@@ -14,11 +14,12 @@ import { createLogger, createMetrics } from '@tidegate/runtime';
 import { generousPlan, PATIENT_DB } from '@tidegate/testing';
 import { type Limiter, type LimiterOptions, startLimiter } from '../limiter.ts';
 import { LimiterClock } from '../redis/clock.ts';
-import { FAIL_FAST } from '../redis/connection.ts';
+import { failFast } from '../redis/connection.ts';
 import { KeyNames } from '../redis/names.ts';
 import { type Shards, shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
 import type { ScriptDeps } from '../script-deps.ts';
+import type { LimiterTiming } from '../timing.ts';
 
 export const ROOMY_PLAN = generousPlan();
 
@@ -106,6 +107,19 @@ export async function makeModel(db: Db, orgId: string): Promise<string> {
   return id;
 }
 
+/** A busy machine may stand still for longer than production waits. */
+export const PATIENT_MS = 60_000;
+
+/** For `Seeder`. */
+export const PATIENT_READS = { readTimeoutMs: PATIENT_MS } as const;
+
+/** The default of limiters under test. An instance that has sent one heartbeat lives on. */
+const PATIENT_TIMING: Partial<LimiterTiming> = {
+  ...PATIENT_READS,
+  answerTimeoutMs: PATIENT_MS,
+  leaseMs: 3_600_000,
+};
+
 /** Starts a limiter without logs on a free port. */
 export const startTestLimiter = (
   options: Pick<LimiterOptions, 'redisUrl' | 'db'> & Partial<LimiterOptions>,
@@ -119,6 +133,7 @@ export const startTestLimiter = (
     logger: createLogger({ service: 'limiter', level: 'silent' }),
     metrics: createMetrics('limiter'),
     ...options,
+    timing: { ...PATIENT_TIMING, ...options.timing },
   });
 
 export interface TestStore {
@@ -132,12 +147,9 @@ export interface TestStore {
   scriptDepsAt(offsetMs: number): ScriptDeps;
 }
 
-/** A busy machine may stand still for longer than a limiter waits. */
-const PATIENT = { ...FAIL_FAST, connectTimeout: 20_000, socketTimeout: 20_000 };
-
 /** Gives access to Redis as scripts see it, without a limiter. */
 export async function openStore(redisUrl: string): Promise<TestStore> {
-  const redis = createRedisClient(redisUrl, PATIENT);
+  const redis = createRedisClient(redisUrl, failFast(PATIENT_MS));
   const shards = shardsOf(redis);
   await redis.connect();
   for (let i = 0; !shards.whole(); i++) {

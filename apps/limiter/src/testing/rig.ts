@@ -5,6 +5,9 @@ import type { Limiter, LimiterOptions } from '../limiter.ts';
 import { startTestLimiter } from './fixture.ts';
 import { SessionClient } from './session-client.ts';
 
+/** The deadline of a call that a test awaits. */
+export const PATIENT_CALL = { deadlineMs: 60_000 } as const;
+
 /**
  * The limiters and sessions of one test, on stores that the test supplies. Its creator closes it.
  */
@@ -55,4 +58,4 @@ export function keepBeating(session: SessionClient, instanceId: string): { stop(
 }
 
 export const monthOfOrg = (session: SessionClient, orgId: string) =>
-  callUnary(session.client, 'getMonth', { orgId }, { deadlineMs: 2_000 });
+  callUnary(session.client, 'getMonth', { orgId }, PATIENT_CALL);

@@ -36,7 +36,12 @@ beforeAll(async () => {
   redis = await testRedis();
   connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
   queue = new Queue(SETTLEMENT_QUEUE, { prefix: settlementQueuePrefix('tg:'), connection });
-  jobs = openSettlementJobs({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
+  jobs = openSettlementJobs({
+    redisUrl: redis.url,
+    redisPrefix: 'tg:',
+    answerTimeoutMs: 60_000,
+    onError: () => {},
+  });
   await eventually(() => jobs.counts());
 });
 afterAll(async () => {

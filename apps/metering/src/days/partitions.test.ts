@@ -40,7 +40,12 @@ afterAll(async () => {
 beforeEach(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url, PATIENT_DB);
-  queue = openSettlementJobs({ redisUrl: redis.url, redisPrefix: `t${++tests}:`, onError: () => {} });
+  queue = openSettlementJobs({
+    redisUrl: redis.url,
+    redisPrefix: `t${++tests}:`,
+    answerTimeoutMs: 60_000,
+    onError: () => {},
+  });
   await eventually(() => queue.counts());
 });
 afterEach(async () => {

@@ -30,13 +30,14 @@ export interface SettlementJobs {
 export function openSettlementJobs(options: {
   readonly redisUrl: string;
   readonly redisPrefix: string;
+  /** See `openQueue`. */
+  readonly answerTimeoutMs?: number;
   readonly onError: (error: Error) => void;
 }): SettlementJobs {
   const queue = openQueue({
-    redisUrl: options.redisUrl,
+    ...options,
     name: SETTLEMENT_QUEUE,
     prefix: settlementQueuePrefix(options.redisPrefix),
-    onError: options.onError,
   });
   return {
     async queueSeparately(settlements, jobId) {

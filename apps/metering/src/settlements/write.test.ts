@@ -99,6 +99,7 @@ describe('writing', () => {
     await ensureRequestPartitions(db, ['2026-11-30', '2026-12-01']);
     const elsewhere = createDb(
       `${postgres.url}?options=${encodeURIComponent('-c TimeZone=Pacific/Kiritimati')}`,
+      PATIENT_DB,
     );
     await writeSettlements(elsewhere, [first, last]);
     await closeDb(elsewhere);

@@ -6,6 +6,8 @@ import { command, programOf } from './command.ts';
 import { type RedisNode, type RedisOptions, type RunningRedis, startRedisNode } from './start.ts';
 
 const READY_TIMEOUT_MS = 30_000;
+const FAILOVER_TIMEOUT_MS = 120_000;
+const TILT_TRIGGER_MS = 60_000;
 
 export interface RedisSentinelOptions
   extends Pick<RedisOptions, 'server' | 'dir' | 'appendonly' | 'appendfsync' | 'minReplicas'> {
@@ -24,6 +26,8 @@ export interface RunningRedisSentinel {
   readonly nodes: readonly [RedisNode, RedisNode];
   /** Resolves when the node sees itself as the master, or as a replica in sync with the other. */
   until(node: RedisNode, role: 'master' | 'replica'): Promise<void>;
+  /** Sets `downAfterMs` anew. */
+  replaceMasterSilentFor(ms: number): Promise<void>;
   /** Kills all three, since one may hang. Resolves when they have ended. Idempotent. */
   stop(): Promise<void>;
 }
@@ -47,13 +51,19 @@ export async function startRedisSentinel(options: RedisSentinelOptions): Promise
     await command(replica.port, 'REPLICAOF', '127.0.0.1', master.port);
     const sentinel = await startSentinel(options);
     running.push({ stop: () => sentinel.stop('SIGKILL') });
-    const until = (probe: () => Promise<boolean>) =>
-      untilReady('Redis Sentinel', sentinel, () => probe().catch(() => false), READY_TIMEOUT_MS);
-    await until(async () => (await isInStep(replica)) && (await isKnown(ports.sentinel)));
+    const until = (probe: () => Promise<boolean>, timeoutMs = FAILOVER_TIMEOUT_MS) =>
+      untilReady('Redis Sentinel', sentinel, () => probe().catch(() => false), timeoutMs);
+    await until(async () => (await isInStep(replica)) && (await isKnown(ports.sentinel)), READY_TIMEOUT_MS);
+    // After standing still for 2 s, a Sentinel would do nothing for 30 s. Redis 6 cannot be told.
+    await command(ports.sentinel, 'SENTINEL', 'DEBUG', 'TILT-TRIGGER', TILT_TRIGGER_MS).catch(() => {});
     return {
       url: `redis+sentinel://127.0.0.1:${ports.sentinel}/main`,
       nodes,
       until: (node, role) => until(() => (role === 'master' ? isMaster(node) : isInStep(node))),
+      async replaceMasterSilentFor(ms) {
+        for (const setting of silenceOf(ms))
+          await command(ports.sentinel, 'SENTINEL', 'SET', 'main', ...setting);
+      },
       stop,
     };
   } catch (error) {
@@ -72,6 +82,12 @@ async function end({ kill, exited }: RunningRedis): Promise<void> {
   await exited;
 }
 
+/** The settings of a Sentinel that replaces a master after this silence. */
+const silenceOf = (ms: number): [name: string, ms: number][] => [
+  ['down-after-milliseconds', ms],
+  ['failover-timeout', 4 * ms],
+];
+
 async function startSentinel({
   server,
   dir,
@@ -85,8 +101,7 @@ async function startSentinel({
     'bind 127.0.0.1',
     `dir ${dir}`,
     `sentinel monitor main 127.0.0.1 ${ports.redis[0]} 1`,
-    `sentinel down-after-milliseconds main ${downAfterMs}`,
-    `sentinel failover-timeout main ${4 * downAfterMs}`,
+    ...silenceOf(downAfterMs).map(([name, ms]) => `sentinel ${name} main ${ms}`),
   ];
   await writeFile(file, `${lines.join('\n')}\n`);
   return new ServerProcess(await diesWithParent(programOf(server, [file, '--sentinel'])));
