@@ -13,7 +13,6 @@ const stack = useSharedStack({
   STREAM_PAUSE_MS: '4000',
   STREAM_MAX_ALWAYS_ON_MS: '6000',
 });
-const SET_UP_MS = 90_000;
 const CONTEXT = 100_000;
 const MIB = 1024 * 1024;
 let standin: Standin;
@@ -27,7 +26,7 @@ beforeAll(async () => {
   await publish(stack(), org, standin.url, { context: CONTEXT });
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await send('Hi')).status === 200);
-}, SET_UP_MS);
+});
 afterAll(() => standin?.close());
 
 const send = (content: string, more: object = {}): Promise<Answer> =>

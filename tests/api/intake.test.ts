@@ -8,7 +8,6 @@ import { ask, newKey, newOrg, publish } from '../support/org.ts';
 import { usageOf, useStack } from '../support/stack.ts';
 
 const BODY_TIMEOUT_MS = 5_000;
-const SET_UP_MS = 90_000;
 const MIB = 1024 * 1024;
 const CONTEXT = 8_000_000;
 
@@ -34,7 +33,7 @@ beforeAll(async () => {
       await eventually(async () => (await call(gateway, { key, body: ask(model, 'Hi') })).status === 200);
     }
   }
-}, SET_UP_MS);
+});
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });

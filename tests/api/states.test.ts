@@ -12,7 +12,6 @@ import { ctl, modelsOf, usageOf, useStack } from '../support/stack.ts';
 
 const DAY_MS = 86_400_000;
 const COLD_START_MS = 2_000;
-const SET_UP_MS = 90_000;
 /**
  * The limiter's clock shows noon on the last day of a month, at least two days ahead. All other
  * clocks are real.
@@ -63,7 +62,7 @@ beforeAll(async () => {
   await publish(stack(), org, standin.url);
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await send('tide')).status === 200);
-}, SET_UP_MS);
+});
 afterAll(async () => {
   await standin?.close();
   await never?.close();

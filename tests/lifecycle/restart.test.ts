@@ -8,13 +8,14 @@ import { watchGateways } from '../support/conformance/watch.ts';
 import { closeControl } from '../support/control.ts';
 import { ask, client } from '../support/org.ts';
 import { usageOf } from '../support/stack.ts';
+import { PATIENT } from '../support/test-stack.mjs';
 
 describe('a stack that is stopped and started again', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidegate-restart-'));
   let running: Stack | undefined;
   watchGateways(() => running?.info.gateways ?? []);
   const start = async (): Promise<Stack> => {
-    running = await startStack({ dataDir, ports: 'random', console: false });
+    running = await startStack({ dataDir, ports: 'random', console: false, env: { gateway: PATIENT } });
     return running;
   };
   const stop = async (): Promise<void> => {

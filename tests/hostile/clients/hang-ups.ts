@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { call } from '../../support/http.ts';
 import { ask, newKey } from '../../support/org.ts';
 import { ctl, usageOf } from '../../support/stack.ts';
-import { CONTEXT, request, SET_UP_MS, text, USAGE, type World } from './world.ts';
+import { CONTEXT, request, text, USAGE, type World } from './world.ts';
 
 interface Around {
   readonly silent: Server;
@@ -131,7 +131,7 @@ export function describeHangUps(world: World): void {
       const command = ['--context', String(CONTEXT), '--command', 'exec sleep 1000'];
       await ctl(stack(), 'model', 'publish', '--org', org, ...sleeper, ...command);
       single = (await newKey(stack(), org, { atOnce: 1 })).key;
-    }, SET_UP_MS);
+    });
 
     it('frees its slot and ends the work of the model', async () => {
       const phases = fc.constantFrom(...Object.keys(PHASES));
