@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CALLER_NAMES } from '@tidegate/contracts';
 import { limiterOverGrpc } from '@tidegate/control';
 import { callerOf, type ServiceIdentity } from '@tidegate/runtime';
-import { eventually, startUpstream, type Upstream } from '@tidegate/testing';
+import { eventually, PATIENT_CALLS, startUpstream, type Upstream } from '@tidegate/testing';
 import { ctlVariables } from '../support/control.ts';
 import { newKey, newOrg, post, publish as publishOpen } from '../support/org.ts';
 import { modelsOf, useStack } from '../support/stack.ts';
@@ -22,6 +22,8 @@ const CALLERS = 4;
  * Often enough for many calls during a restart, but not so often that they slow the restarts down.
  */
 const CALL_EVERY_MS = 100;
+/** A gateway that is told to stop finishes its answers, however slow the machine is. */
+const STOP_TIMEOUT_MS = 60_000;
 const UPSTREAM_KEYS = ['sk-before', 'sk-meanwhile'];
 
 const newToken = () => randomBytes(32).toString('base64url');
@@ -75,7 +77,7 @@ const stack = useStack(async () => {
   const gateway = { ...tlsOf('two'), SERVICE_TOKEN: '', SERVICE_TOKEN_FILE: gatewayTokenFile };
   const keys = { SECRET_KEY: '', SECRET_KEY_FILE: keyFile, SECRET_KEY_PREVIOUS_FILE: previousFile };
   const env = { limiter, gateway, metering: tlsOf('two'), runner: { ...limiter, ...keys } };
-  return { demo: false, dataDir, scale: { gateway: 2, limiter: 2 }, env };
+  return { demo: false, dataDir, scale: { gateway: 2, limiter: 2 }, env, stopTimeoutMs: STOP_TIMEOUT_MS };
 });
 beforeAll(() => {
   const file = join(stack().dataDir, 'env.json');
@@ -145,7 +147,7 @@ function traffic(
 /** The error of a call to a limiter that only ctl and consoles may make. Empty: it is answered. */
 async function errorFor(caller: ServiceIdentity): Promise<string> {
   const [address = ''] = (ctlVariables(stack()).LIMITER_ADDRESSES ?? '').split(',');
-  const limiter = limiterOverGrpc([address], caller);
+  const limiter = limiterOverGrpc([address], caller, { deadlines: PATIENT_CALLS });
   try {
     return await limiter.refreshOrgs([]).then(() => '', String);
   } finally {
