@@ -87,6 +87,7 @@ describe('limits, through two gateways and two limiters', () => {
       return { status: answer.status, waitMs, sentAt, answeredAt: Date.now() };
     };
     const promise = await attempt();
+    expect(promise.status).toBe(429);
     let lastRefused = promise;
     const admitted = await eventually(
       async () => {
