@@ -6,14 +6,14 @@ import { type Answer, call, dial, open, readAnswer } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
 import { usageOf, useSharedStack } from '../support/stack.ts';
 
-/** The contract's time-outs, shortened. */
-const stack = useSharedStack({
+const stack = useSharedStack();
+/** The same, with the contract's time-outs shortened. */
+const impatient = useSharedStack({
   WHOLE_ANSWER_TIMEOUT_MS: '4000',
   FIRST_EVENT_TIMEOUT_MS: '4000',
   STREAM_PAUSE_MS: '4000',
   STREAM_MAX_ALWAYS_ON_MS: '6000',
 });
-const SET_UP_MS = 90_000;
 const CONTEXT = 100_000;
 const MIB = 1024 * 1024;
 let standin: Standin;
@@ -27,12 +27,17 @@ beforeAll(async () => {
   await publish(stack(), org, standin.url, { context: CONTEXT });
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await send('Hi')).status === 200);
-}, SET_UP_MS);
+});
 afterAll(() => standin?.close());
 
 const send = (content: string, more: object = {}): Promise<Answer> =>
   call(base(), { key, body: ask('tide', content, more) });
 const stream = (content: string, more: object = {}) => send(content, { stream: true, ...more });
+const sendImpatiently = (content: string, more: object = {}): Promise<Answer> =>
+  call(impatient().info.gateway, { key, body: ask('tide', content, more) });
+
+/** Resolves when the model hears of the end of each earlier call, which may be a moment later. */
+const modelIsIdle = () => eventually(() => standin.stats().inFlight === 0);
 
 interface Chunk {
   readonly id: string;
@@ -94,6 +99,7 @@ describe('a whole answer', () => {
   ])(`has exactly the fields of the format: %s ${FORMAT}`, async (_name, directives) => {
     const before = Math.floor(Date.now() / 1000);
     const answer = await send(`Hi ${directives}`);
+    const after = Math.floor(Date.now() / 1000);
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toMatch(/^application\/json/);
     expect(answer.json).toEqual({
@@ -116,7 +122,7 @@ describe('a whole answer', () => {
       },
     });
     const { created } = answer.json as { created: number };
-    expect(Number.isInteger(created) && created >= before && created <= before + 5).toBe(true);
+    expect(Number.isInteger(created) && created >= before && created <= after).toBe(true);
   });
 
   it.each([
@@ -157,7 +163,8 @@ describe('a whole answer', () => {
 
   it('that never comes, begins or ends too late, or stalls is 502 upstream_error [completions.whole.time] [errors.upstream_error]', async () => {
     const late = ['[[silence]]', '[[head-delay-ms=60000]]', '[[token-ms=500]] [[tokens=100]]', '[[stall]]'];
-    for (const answer of await Promise.all(late.map((directive) => send(directive)))) isUpstreamError(answer);
+    for (const answer of await Promise.all(late.map((directive) => sendImpatiently(directive))))
+      isUpstreamError(answer);
   });
 
   const DIALECTS = [
@@ -245,13 +252,19 @@ describe('a streamed answer', () => {
   });
 
   it('comes as the model writes it, not all at the end', async () => {
+    await modelIsIdle();
     const message = await open(base(), {
       key,
-      body: ask('tide', '[[tokens=6]] [[token-ms=100]]', { stream: true }),
+      body: ask('tide', '[[stall]] [[after=3]]', { stream: true }),
     });
-    let pieces = 0;
-    for await (const _ of message) pieces++;
-    expect(pieces).toBeGreaterThan(3);
+    let text = '';
+    for await (const piece of message) {
+      text += piece;
+      // The first chunk has the role.
+      if (text.split('\n\n').length - 1 === 1 + 3) break;
+    }
+    expect(standin.stats().inFlight).toBe(1);
+    await modelIsIdle();
   });
 
   it('that fails before it begins is an error in JSON [completions.stream.errors-before]', async () => {
@@ -260,7 +273,9 @@ describe('a streamed answer', () => {
 
   it('that does not begin in time is an error in JSON [completions.stream.errors-before]', async () => {
     const late = ['[[delay-ms=60000]]', '[[silence]]'];
-    for (const answer of await Promise.all(late.map((directive) => stream(directive))))
+    for (const answer of await Promise.all(
+      late.map((directive) => sendImpatiently(directive, { stream: true })),
+    ))
       isUpstreamError(answer);
   });
 
@@ -279,7 +294,14 @@ describe('a streamed answer', () => {
 
   it('that pauses or lasts too long ends without [DONE] [completions.stream.incomplete] [limit.stream.always-on] [limit.stream.pause]', async () => {
     const late = ['[[stall]] [[after=3]]', '[[tokens=1000]] [[token-ms=100]]'];
-    const answers = await Promise.all(late.map((directive) => stream(directive, { max_tokens: 8000 })));
+    const more = { stream: true, max_tokens: 8000 };
+    // On a busy machine, a stream may not even begin in the short time.
+    const begun = (directive: string) =>
+      eventually(async () => {
+        const answer = await sendImpatiently(directive, more);
+        return answer.status === 200 && answer;
+      });
+    const answers = await Promise.all(late.map(begun));
     for (const answer of answers) isIncomplete(answer);
   });
 
@@ -352,10 +374,10 @@ describe('the usage', () => {
         ask('tide', '[[status=400]]'),
         ask('tide', '[[status=500]]'),
         ask('tide', '[[die]] [[after=2]]', { stream: true }),
-        ask('tide', '[[silence]]'),
       ]) {
         await call(base(), { key: requestKey, body });
       }
+      await call(impatient().info.gateway, { key: requestKey, body: ask('tide', '[[silence]]') });
     });
     expect(row).toMatchObject({
       errors: 4,
@@ -366,6 +388,7 @@ describe('the usage', () => {
   });
 
   it('of clients that hang up is an error, fully charged, and their models stop [plan.settlement.interrupted]', async () => {
+    await modelIsIdle();
     const aborted = standin.stats().aborted;
     const row = await counted(2, async (requestKey) => {
       for (const stream of [false, true]) {
@@ -377,7 +400,7 @@ describe('the usage', () => {
         await eventually(() => standin.stats().inFlight === 1);
         if (stream) await once(socket, 'data');
         socket.destroy();
-        await eventually(() => standin.stats().inFlight === 0);
+        await modelIsIdle();
       }
     });
     expect(standin.stats().aborted).toBe(aborted + 2);

@@ -6,7 +6,6 @@ import { type Call, COMPLETIONS, call, dial, MODELS, readWire, wire } from '../s
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
 import { useSharedStack } from '../support/stack.ts';
 
-const SET_UP_MS = 90_000;
 const stack = useSharedStack();
 let standin: Standin;
 let key: string;
@@ -24,7 +23,7 @@ beforeAll(async () => {
   await publish(stack(), org, standin.url);
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await call(base(), { key, body: ask('tide', 'Hi') })).status === 200);
-}, SET_UP_MS);
+});
 afterAll(() => standin?.close());
 
 const errorOf = (code: string, type: string) => ({ error: { message: expect.any(String), type, code } });

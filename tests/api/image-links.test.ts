@@ -19,7 +19,6 @@ const TIMEOUT_MS = 60_000;
 const SHORT_TIMEOUT_MS = 2_000;
 const MAX_BYTES = 20_000_000;
 const CONTEXT = 8_192;
-const SET_UP_MS = 90_000;
 
 const PRIVATE: Readonly<Record<string, readonly string[]>> = {
   'loopback.test': ['127.0.0.1'],
@@ -127,7 +126,7 @@ beforeAll(async () => {
   await publish(stack(), org, model.url, { name: 'eyes', kind: 'vision', context: CONTEXT });
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await send(ask('eyes', 'Hi').messages[0] as object)).status === 200);
-}, SET_UP_MS);
+});
 beforeEach(() => {
   lookups = {};
   serve('/cat.png', (_request, response) => response.end(PNG));

@@ -8,7 +8,6 @@ import { ask, newKey, newOrg, publish } from '../support/org.ts';
 import { useSharedStack } from '../support/stack.ts';
 
 const stack = useSharedStack();
-const SET_UP_MS = 90_000;
 let standin: Standin;
 let org: string;
 let key: string;
@@ -22,7 +21,7 @@ beforeAll(async () => {
   for (const model of ['eyes', 'tide']) {
     await eventually(async () => (await send(ask(model, 'Hi'))).status === 200);
   }
-}, SET_UP_MS);
+});
 afterAll(() => standin?.close());
 
 const send = (body: object, sentKey = key): Promise<Answer> =>

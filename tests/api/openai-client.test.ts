@@ -5,7 +5,6 @@ import { eventually } from '@tidegate/testing';
 import { ask, client, newKey, newOrg, publish } from '../support/org.ts';
 import { usageOf, useSharedStack } from '../support/stack.ts';
 
-const SET_UP_MS = 90_000;
 const stack = useSharedStack();
 let standin: Standin;
 let org: string;
@@ -20,7 +19,7 @@ beforeAll(async () => {
   key = (await newKey(stack(), org)).key;
   for (const model of ['tide', 'eyes'])
     await eventually(() => api().chat.completions.create(ask(model, 'Are you there?')));
-}, SET_UP_MS);
+});
 afterAll(() => standin?.close());
 
 const picture = (name: string, type: string): string =>

@@ -6,7 +6,6 @@ import { type Answer, call } from '../support/http.ts';
 import { newKey, newOrg, publish } from '../support/org.ts';
 import { usageOf, useSharedStack } from '../support/stack.ts';
 
-const SET_UP_MS = 90_000;
 const stack = useSharedStack();
 let standin: Standin;
 /** A model that records the requests it gets. */
@@ -46,7 +45,7 @@ beforeAll(async () => {
   });
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await send(withMembers(''))).status === 200);
-}, SET_UP_MS);
+});
 afterAll(async () => {
   await standin?.close();
   await listener?.close();

@@ -7,7 +7,6 @@ import { ask, post } from '../support/org.ts';
 import { useSharedStack } from '../support/stack.ts';
 
 const CONTEXT_TOKENS = 1000;
-const STARTING_TIMEOUT_MS = 30_000;
 const ANSWER = {
   id: 'x',
   object: 'chat.completion',
@@ -65,9 +64,7 @@ export function useWorld(): () => World {
     const key = await newKey(control, org);
     const poorKey = await newKey(control, poor);
     const answers = (model: string, as: string, status: number) =>
-      eventually(async () => (await post(base, as, ask(model, 'x'))).status === status, {
-        timeoutMs: STARTING_TIMEOUT_MS,
-      });
+      eventually(async () => (await post(base, as, ask(model, 'x'))).status === status);
     await Promise.all([answers('tide', key, 200), answers('eyes', key, 200), answers('tide', poorKey, 429)]);
     return {
       base,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseApiKey } from '@tidegate/contracts';
 import type { ClusterNode, RunningRedisCluster } from '@tidegate/embedded';
-import { slotOf } from '@tidegate/redis';
+import { createRedisClient, slotOf } from '@tidegate/redis';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually, testRedisCluster } from '@tidegate/testing';
 import { controlOf, must, OPERATOR } from '../support/control.ts';
@@ -10,6 +10,10 @@ import { usageOf, useStack } from '../support/stack.ts';
 
 const MASTERS = 3;
 const SLOTS = 16_384;
+/** Long, since a busy machine must not pass for a node that has died. */
+const NODE_TIMEOUT_MS = 15_000;
+/** For the one that has. */
+const SHORT_NODE_TIMEOUT_MS = 1_000;
 /** How many answers must arrive after the master has died. */
 const ANSWERS_AFTER = 20;
 
@@ -22,7 +26,7 @@ describe('a whole stack on a Redis Cluster', () => {
   let cluster: RunningRedisCluster;
   let standin: Standin;
   const stack = useStack(async () => {
-    cluster = await testRedisCluster({ replicas: true, appendonly: true, nodeTimeoutMs: 1_000 });
+    cluster = await testRedisCluster({ replicas: true, appendonly: true, nodeTimeoutMs: NODE_TIMEOUT_MS });
     return { demo: false, redisUrl: cluster.url };
   });
   beforeAll(async () => {
@@ -36,6 +40,13 @@ describe('a whole stack on a Redis Cluster', () => {
   const masterOf = ({ key }: NewKey): ClusterNode => {
     const slot = slotOf(`{${parseApiKey(key)?.orgTag}}`);
     return cluster.nodes[Math.floor((slot * MASTERS) / SLOTS)] as ClusterNode;
+  };
+  const setNodeTimeout = async (nodes: readonly ClusterNode[], ms: number) => {
+    for (const { port } of nodes) {
+      const client = createRedisClient(`redis://127.0.0.1:${port}`);
+      await client.call('CONFIG', 'SET', 'cluster-node-timeout', ms);
+      client.disconnect();
+    }
   };
   const newTestOrg = async (): Promise<TestOrg> => {
     const org = await newOrg(stack());
@@ -78,10 +89,13 @@ describe('a whole stack on a Redis Cluster', () => {
     const load = testOrgs.map(async (testOrg) => {
       for (let i = 0; !stopped; i++) await request(testOrg, i % 2 === 0);
     });
+    await setNodeTimeout(cluster.nodes, SHORT_NODE_TIMEOUT_MS);
     victim.running.kill('SIGKILL');
     await victim.running.exited;
     const replica = cluster.nodes[cluster.nodes.indexOf(victim) + MASTERS];
     await eventually(() => replica?.isMaster());
+    const others = cluster.nodes.filter((node) => node !== victim);
+    await setNodeTimeout(others, NODE_TIMEOUT_MS);
     const before = first.answered;
     await eventually(() => first.answered >= before + ANSWERS_AFTER);
     stopped = true;

@@ -119,7 +119,7 @@ describe('content', () => {
     (await begin({ base: base(), key }, canaries)).hangUp();
     await breakOff({ base: base(), key }, canaries);
     expect(model.requests.length).toBeGreaterThan(20);
-    expect(must(await control.showUsage(OPERATOR, { org })).totals.errors).toBeGreaterThan(5);
+    await eventually(async () => must(await control.showUsage(OPERATOR, { org })).totals.errors > 5);
   });
 
   it('comes through while processes are killed, and into a dead letter', async () => {

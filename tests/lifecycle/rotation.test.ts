@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CALLER_NAMES } from '@tidegate/contracts';
 import { limiterOverGrpc } from '@tidegate/control';
 import { callerOf, type ServiceIdentity } from '@tidegate/runtime';
-import { eventually, startUpstream, type Upstream } from '@tidegate/testing';
+import { eventually, PATIENT_CALLS, startUpstream, type Upstream } from '@tidegate/testing';
 import { ctlVariables } from '../support/control.ts';
 import { newKey, newOrg, post, publish as publishOpen } from '../support/org.ts';
 import { modelsOf, useStack } from '../support/stack.ts';
@@ -22,6 +22,10 @@ const CALLERS = 4;
  * Often enough for many calls during a restart, but not so often that they slow the restarts down.
  */
 const CALL_EVERY_MS = 100;
+/** A gateway that is told to stop finishes its answers, however slow the machine is. */
+const STOP_TIMEOUT_MS = 60_000;
+/** Many services start again, one after the other. */
+const TEST_TIMEOUT_MS = 600_000;
 const UPSTREAM_KEYS = ['sk-before', 'sk-meanwhile'];
 
 const newToken = () => randomBytes(32).toString('base64url');
@@ -75,7 +79,7 @@ const stack = useStack(async () => {
   const gateway = { ...tlsOf('two'), SERVICE_TOKEN: '', SERVICE_TOKEN_FILE: gatewayTokenFile };
   const keys = { SECRET_KEY: '', SECRET_KEY_FILE: keyFile, SECRET_KEY_PREVIOUS_FILE: previousFile };
   const env = { limiter, gateway, metering: tlsOf('two'), runner: { ...limiter, ...keys } };
-  return { demo: false, dataDir, scale: { gateway: 2, limiter: 2 }, env };
+  return { demo: false, dataDir, scale: { gateway: 2, limiter: 2 }, env, stopTimeoutMs: STOP_TIMEOUT_MS };
 });
 beforeAll(() => {
   const file = join(stack().dataDir, 'env.json');
@@ -145,7 +149,7 @@ function traffic(
 /** The error of a call to a limiter that only ctl and consoles may make. Empty: it is answered. */
 async function errorFor(caller: ServiceIdentity): Promise<string> {
   const [address = ''] = (ctlVariables(stack()).LIMITER_ADDRESSES ?? '').split(',');
-  const limiter = limiterOverGrpc([address], caller);
+  const limiter = limiterOverGrpc([address], caller, { deadlines: PATIENT_CALLS });
   try {
     return await limiter.refreshOrgs([]).then(() => '', String);
   } finally {
@@ -163,74 +167,82 @@ describe('a limiter with mutual TLS', () => {
 });
 
 describe('the secret key', () => {
-  it('is replaced while models with upstream keys are called, and no request fails', async () => {
-    const org = await newOrg(stack());
-    const { key } = await newKey(stack(), org);
-    const running = (names: readonly string[]) =>
-      eventually(async () => {
-        const models = await modelsOf(stack(), org);
-        return models.length === names.length && models.every(({ condition }) => condition === 'running');
-      });
-    await publish(first, org, 'before');
-    await running(['before']);
-    const called = ['before'];
-    const calls = traffic(key, called);
-    await calls.more();
+  it(
+    'is replaced while models with upstream keys are called, and no request fails',
+    async () => {
+      const org = await newOrg(stack());
+      const { key } = await newKey(stack(), org);
+      const running = (names: readonly string[]) =>
+        eventually(async () => {
+          const models = await modelsOf(stack(), org);
+          return models.length === names.length && models.every(({ condition }) => condition === 'running');
+        });
+      await publish(first, org, 'before');
+      await running(['before']);
+      const called = ['before'];
+      const calls = traffic(key, called);
+      await calls.more();
 
-    give(second, first);
-    await stack().restart('runner');
-    await publish(second, org, 'meanwhile');
-    await running(['before', 'meanwhile']);
-    called.push('meanwhile');
-    await calls.more();
-    const keys = { SECRET_KEY: second, SECRET_KEY_PREVIOUS: first };
-    const told = { unreadable: [], runnerTold: true };
-    expect(await ctl(keys, 'secrets', 'reseal')).toMatchObject({ resealed: 1, unchanged: 1, ...told });
-    expect(await ctl(keys, 'secrets', 'reseal')).toMatchObject({ resealed: 0, unchanged: 2, ...told });
+      give(second, first);
+      await stack().restart('runner');
+      await publish(second, org, 'meanwhile');
+      await running(['before', 'meanwhile']);
+      called.push('meanwhile');
+      await calls.more();
+      const keys = { SECRET_KEY: second, SECRET_KEY_PREVIOUS: first };
+      const told = { unreadable: [], runnerTold: true };
+      expect(await ctl(keys, 'secrets', 'reseal')).toMatchObject({ resealed: 1, unchanged: 1, ...told });
+      expect(await ctl(keys, 'secrets', 'reseal')).toMatchObject({ resealed: 0, unchanged: 2, ...told });
 
-    give(second, unrelated);
-    await stack().restart('runner');
-    await running(called);
-    await calls.more();
-    const statuses = await calls.stop();
-    expect(statuses.filter((status) => status !== 200)).toEqual([]);
-  });
+      give(second, unrelated);
+      await stack().restart('runner');
+      await running(called);
+      await calls.more();
+      const statuses = await calls.stop();
+      expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    },
+    TEST_TIMEOUT_MS,
+  );
 });
 
 describe("the gateways' token", () => {
   const refusal = (token: string) => errorFor({ ...callerOf(tlsOf('two')), token });
 
-  it('is replaced across two limiters, the runner and two gateways, and no request fails', async () => {
-    const org = await newOrg(stack());
-    const { key } = await newKey(stack(), org);
-    const model = await publishOpen(stack(), org, `${upstream?.url}/open/v1`, { name: 'before' });
-    const called = [...stack().info.gateways];
-    for (const gateway of called) await eventually(async () => (await call(gateway, key, model)) === 200);
-    const calls = traffic(key, [model], called);
-    const restart = async (...names: readonly string[]) => {
-      for (const name of names) {
+  it(
+    'is replaced across two limiters, the runner and two gateways, and no request fails',
+    async () => {
+      const org = await newOrg(stack());
+      const { key } = await newKey(stack(), org);
+      const model = await publishOpen(stack(), org, `${upstream?.url}/open/v1`, { name: 'before' });
+      const called = [...stack().info.gateways];
+      for (const gateway of called) await eventually(async () => (await call(gateway, key, model)) === 200);
+      const calls = traffic(key, [model], called);
+      const restart = async (...names: readonly string[]) => {
+        for (const name of names) {
+          await calls.more();
+          await stack().restart(name);
+        }
         await calls.more();
-        await stack().restart(name);
+      };
+      const servers = ['limiter', 'limiter-2', 'runner'];
+
+      accept(oldToken, newerToken);
+      await restart(...servers);
+      writeFileSync(gatewayTokenFile, newerToken);
+      for (const name of ['gateway', 'gateway-2']) {
+        // As a proxy does, callers call the other one meanwhile.
+        const away = called.shift() ?? '';
+        await restart(name);
+        called.push(away);
       }
-      await calls.more();
-    };
-    const servers = ['limiter', 'limiter-2', 'runner'];
+      accept(newerToken);
+      await restart(...servers);
 
-    accept(oldToken, newerToken);
-    await restart(...servers);
-    writeFileSync(gatewayTokenFile, newerToken);
-    for (const name of ['gateway', 'gateway-2']) {
-      // As a proxy does, callers call the other one meanwhile.
-      const away = called.shift() ?? '';
-      await restart(name);
-      called.push(away);
-    }
-    accept(newerToken);
-    await restart(...servers);
-
-    const statuses = await calls.stop();
-    expect(statuses.filter((answered) => answered !== 200)).toEqual([]);
-    expect(await refusal(oldToken)).toContain("not in the server's SERVICE_TOKENS");
-    expect(await refusal(newerToken)).toContain('the service gateway may not call');
-  });
+      const statuses = await calls.stop();
+      expect(statuses.filter((answered) => answered !== 200)).toEqual([]);
+      expect(await refusal(oldToken)).toContain("not in the server's SERVICE_TOKENS");
+      expect(await refusal(newerToken)).toContain('the service gateway may not call');
+    },
+    TEST_TIMEOUT_MS,
+  );
 });

@@ -64,7 +64,7 @@ beforeEach(async () => {
     await answer.text();
     return answer.status;
   };
-}, 120_000);
+});
 
 describe('the standby of a pool', () => {
   it('takes over from a leader that hangs, serves gateways, and keeps the lead when the other continues', async () => {

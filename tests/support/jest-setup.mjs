@@ -24,7 +24,8 @@ const SHARED_STACK = {
   console: true,
   scale: { gateway: 2, limiter: 2 },
   env: {
-    gateway: { TRUSTED_PROXIES: '1' },
+    // On a busy machine, hundreds of requests take long to gather before a model that is asleep.
+    gateway: { TRUSTED_PROXIES: '1', COLD_START_MS: '600000' },
     // Models answer from the tests' processes, some of which stand still during long comparisons.
     runner: { RUNNER_PROBE_TIMEOUT_MS: '120000' },
   },

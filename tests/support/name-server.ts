@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { type AddressInfo, isIPv6 } from 'node:net';
 
 /**
- * The IPv4 and IPv6 addresses of a name. Null: the server does not answer. Called for every query.
+ * The IPv4 and IPv6 addresses of a name. Null: the server does not answer. Called once for every
+ * question. Those who ask repeat it if the answer is slow to come.
  */
 export type Records = (name: string) => readonly string[] | null;
 
@@ -22,8 +23,12 @@ const HEAD_BYTES = 12;
 /** Starts a name server on 127.0.0.1 with the test's records. */
 export async function startNameServer(records: Records): Promise<NameServer> {
   const socket = createSocket('udp4');
+  const answers = new Map<string, Buffer | null>();
   socket.on('message', (query, { port, address }) => {
-    const answer = answerTo(query, records);
+    // The repetition of a question has the same id.
+    const question = query.toString('latin1');
+    if (!answers.has(question)) answers.set(question, answerTo(query, records));
+    const answer = answers.get(question);
     if (answer) socket.send(answer, port, address);
   });
   socket.bind(0, '127.0.0.1');

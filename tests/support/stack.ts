@@ -10,7 +10,6 @@ import { type OwnGateway, type RunningGateway, startGateway } from './gateway.ts
 import { startTestStack, type TestStackOptions } from './test-stack.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const START_TIMEOUT_MS = 120_000;
 
 /**
  * Starts a stack for one file's tests, with its own data and ports, and without a console unless
@@ -61,11 +60,11 @@ function useReachable<S extends Reachable>(open: () => Promise<S>, end?: () => u
   watchGateways(() => stack?.info.gateways ?? []);
   beforeAll(async () => {
     stack = await open();
-  }, START_TIMEOUT_MS);
+  });
   afterAll(async () => {
     if (stack) await closeControl(stack);
     await end?.();
-  }, START_TIMEOUT_MS);
+  });
   return () => {
     if (!stack) throw new Error('the stack has not been started');
     return stack;

@@ -5,8 +5,15 @@ import { join } from 'node:path';
 import { startStack } from '@tidegate/local';
 import { TEST_ENV, testPostgres, testRedis, urlAs } from '@tidegate/testing';
 
-/** A machine that runs tests may be slower than a server. That must not cause a 500. */
-export const PATIENT = { LIMITER_SILENCE_MS: '2000' };
+/**
+ * A machine that runs tests may be slower than a server. That must not cause a 500, nor an answer
+ * that ends before its slot is free.
+ */
+export const PATIENT = {
+  LIMITER_SILENCE_MS: '20000',
+  LIMITER_CALL_TIMEOUT_MS: '30000',
+  SETTLE_WAIT_MS: '60000',
+};
 
 /**
  * @typedef {import('@tidegate/local').StackOptions & {

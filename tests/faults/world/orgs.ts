@@ -91,7 +91,6 @@ async function publish(world: World, org: string, name: string): Promise<string>
   );
   await eventually(
     async () => (await world.db.model.findUnique({ where: { id: model.id } }))?.condition === 'running',
-    { timeoutMs: 20_000 },
   );
   return model.id;
 }
@@ -106,7 +105,7 @@ async function everyGatewayKnows(world: World, org: Org): Promise<void> {
       const { data } = (await (await fetch(`${gateway}/models`, { headers })).json()) as { data: unknown[] };
       return data.length === org.models.size;
     };
-    await eventually(known, { timeoutMs: 20_000, intervalMs: 100 });
+    await eventually(known, { intervalMs: 100 });
   }
 }
 

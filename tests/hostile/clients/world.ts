@@ -8,7 +8,6 @@ import { useSharedStack } from '../../support/stack.ts';
 export const CONTEXT = 1_000;
 export const KIB = 1024;
 export const MIB = 1024 * KIB;
-export const SET_UP_MS = 90_000;
 const HEADERS_TIMEOUT_MS = 6_000;
 export const USAGE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
 
@@ -87,7 +86,7 @@ export function useWorld() {
     });
     silent.listen(0, '127.0.0.1');
     key = (await newOrgWithModels()).key;
-  }, SET_UP_MS);
+  });
   afterEach(() => {
     for (const socket of sockets.splice(0)) socket.destroy();
   });

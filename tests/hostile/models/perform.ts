@@ -68,22 +68,22 @@ export async function withEverySlot<T>(
   await Promise.all(world.keys.slice(0, slots).map(lane));
 }
 
-/** Plays every case once. */
+/** Plays every case once, the slow ones through a gateway of their own if there is one. */
 export async function perform(
   world: World,
   model: HostileModel,
   cases: readonly Case[],
-  { slots, via = world }: { readonly slots?: number; readonly via?: Via } = {},
+  { slots, forSlow = world }: { readonly slots?: number; readonly forSlow?: Via } = {},
 ): Promise<Map<Case, Performance>> {
   const performances = new Map<Case, Performance>();
   const slowFirst = [...cases].sort((a, b) => Number(b.slow ?? false) - Number(a.slow ?? false));
   const play = async (task: Case, key: string) => {
     const title = titleOf(task);
     model.stage(title, task.play);
-    const answer = await ask(via, key, title, task.streamed);
+    const answer = await ask(task.slow ? forSlow : world, key, title, task.streamed);
     const [connection = NONE] = model.visits(title);
     const kept = !connection.closed || connection.plays.at(-1) !== title;
-    const next = await ask(via, key, WELL_BEHAVED, false);
+    const next = await ask(world, key, WELL_BEHAVED, false);
     const reservationId = idOf(answer);
     const calls = model.calls(title);
     performances.set(task, { answer, reservationId, calls, connection, kept, next: next.status });

@@ -60,7 +60,6 @@ export class World {
     );
     await eventually(
       async () => (await this.#db.model.findUnique({ where: { id: model.id } }))?.condition === 'running',
-      { timeoutMs: 30_000 },
     );
   }
 
@@ -71,7 +70,7 @@ export class World {
   async rows(count: number): Promise<Map<string, Row>> {
     const { id: orgId } = await this.#db.org.findUniqueOrThrow({ where: { slug: this.org } });
     const read = () => this.#db.request.findMany({ where: { orgId } });
-    const patience = { timeoutMs: 15_000, intervalMs: 250 };
+    const patience = { timeoutMs: 120_000, intervalMs: 250 };
     const rows = await eventually(
       async () => (await this.#db.request.count({ where: { orgId } })) >= count,
       patience,

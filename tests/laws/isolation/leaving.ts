@@ -29,8 +29,11 @@ async function wokenCommand(world: Leaving, { slug: org, key }: TestOrg, name: s
   const { id } = must(await world.control.publishModel(OPERATOR, { ...model, healthPath: '/health' }));
   const answer = await post(world.stack.info.gateway, key.key, ask(name, 'x'));
   expect(answer.status).toBe(200);
-  const listed = must(await world.control.listModels(OPERATOR, { org }));
-  expect(listed.find((one) => one.name === name)?.condition).toBe('running');
+  // The condition is written a moment after the gateways are told.
+  await eventually(async () => {
+    const listed = must(await world.control.listModels(OPERATOR, { org }));
+    return listed.find((one) => one.name === name)?.condition === 'running';
+  });
   const record = join(world.stack.dataDir, 'runner', `${id}.json`);
   return Number(JSON.parse(readFileSync(record, 'utf8')).pid);
 }

@@ -45,9 +45,7 @@ export async function newTestOrg(control: Control, base: string): Promise<TestOr
     await control.createKey(OPERATOR, { org, name: 'Narrow', models: [SHARED_MODEL], ...limits }),
   );
   for (const model of [SHARED_MODEL, ownModel]) {
-    await eventually(async () => (await post(base, key.key, ask(model, 'x'))).status === 200, {
-      timeoutMs: 30_000,
-    });
+    await eventually(async () => (await post(base, key.key, ask(model, 'x'))).status === 200);
   }
   // From here on, usage changes only by what a test does.
   await eventually(async () => {

@@ -49,7 +49,7 @@ export interface Case {
   readonly sees: Sees;
   readonly counts: Counts;
   readonly connection: Fate;
-  /** It lasts until a time-out, so it starts early. */
+  /** It lasts as long as a time-out, or longer. So it starts early, and needs short time-outs. */
   readonly slow?: boolean;
 }
 

@@ -46,7 +46,20 @@ const stays = (...bytes: (string | Buffer)[]): Play =>
 const slow = { slow: true } as const;
 const BLANKS = ' ';
 
+/** The longest pause that the gateway allows. */
+export const STREAM_PAUSE_MS = 7_000;
+const PAUSE_MS = 1_000;
+const PAUSING = [...Array<string>(STREAM_PAUSE_MS / PAUSE_MS).fill('Hel'), 'lo'];
+
+/** The longest first. */
 export const TIMES: readonly Case[] = proving('whole', '[limit.whole-answer]', [
+  brokenOff(
+    'a stream without end [limit.stream.always-on]',
+    every(100, chunkedHead(), chunk(HEL), chunk(event(delta('')))),
+    'stream_limit',
+    slow,
+  ),
+  relayed('pauses within the limit, longer than it together', pausing, { pieces: PAUSING }, slow),
   ...failedBoth('silence', stays(), { ...slow, message: LATE }),
   ...failedBoth('silence after the head', stays(chunkedHead()), { ...slow, message: LATE }),
   ...failedBoth('a head a byte at a time', every(100, 'HTTP/1.1 200 OK\r\nx-slow: ', 'x'), {
@@ -94,19 +107,13 @@ export const TIMES: readonly Case[] = proving('whole', '[limit.whole-answer]', [
       pieces: ['Hel', 'lo'],
     },
   ),
-  brokenOff(
-    'a stream without end [limit.stream.always-on]',
-    every(100, chunkedHead(), chunk(HEL), chunk(event(delta('')))),
-    'stream_limit',
-    slow,
-  ),
-  relayed('pauses within the limit', pausing, {}, slow),
 ]);
 
 async function pausing(wire: Wire): Promise<void> {
-  for (const piece of [chunkedHead(), chunk(HEL), chunk(LO), chunk(TAIL), LAST_CHUNK]) {
-    await wire.write(piece);
-    await wire.pause(700);
+  const events = PAUSING.map((piece) => event(delta(piece, piece === 'lo' ? 'stop' : null)));
+  for (const bytes of [chunkedHead(), ...events.map((one) => chunk(one)), chunk(TAIL), LAST_CHUNK]) {
+    await wire.write(bytes);
+    await wire.pause(PAUSE_MS);
   }
 }
 
