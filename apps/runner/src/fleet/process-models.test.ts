@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
 import type { TestRunner } from '../testing/client.ts';
 import { Harness } from '../testing/harness.ts';
+import { FAST } from '../testing/timings.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -114,13 +115,21 @@ describe('a wake-on-request model', () => {
   });
 
   it('that is not ready in time fails, and no process is left', async () => {
-    const model = await harness.publishProcess({ delayMs: 60_000, settings: { startTimeoutS: 1 } });
-    const runner = await harness.start();
-    expect(await runner.wake(model.modelId)).toMatchObject({
-      condition: 'CONDITION_FAILED',
-      reason: 'The model was not ready within 1 s (connection refused).',
+    const model = await harness.publishProcess({ delayMs: 3_600_000, settings: { startTimeoutS: 600 } });
+    let aheadMs = 0;
+    const runner = await harness.start({
+      monotonicMs: () => performance.now() + aheadMs,
+      // It keeps its output open.
+      timings: { drivers: { ...FAST.drivers, outputEndMs: 20 } },
     });
-    await eventually(() => !isPidAlive(model.starts()[0]?.pid ?? 0));
+    const woken = runner.wake(model.modelId);
+    const { pid } = await eventually(() => model.starts()[0]);
+    aheadMs = 600_000;
+    expect(await woken).toMatchObject({
+      condition: 'CONDITION_FAILED',
+      reason: 'The model was not ready within 600 s (connection refused).',
+    });
+    await eventually(() => !isPidAlive(pid));
   });
 
   it('that takes its time does not fail because the clock is set forward meanwhile', async () => {
