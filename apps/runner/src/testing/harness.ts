@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Channel, type ClientOptions } from '@grpc/grpc-js';
 import { newModelId, newOrgId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, type Prisma } from '@tidegate/db';
 import { createRunnerClient } from '@tidegate/rpc';
@@ -14,6 +15,12 @@ import { type Runner, startRunner } from '../runner.ts';
 import { calls, type TestRunner, Watcher } from './client.ts';
 import { MODEL_PROGRAM } from './model-program.ts';
 import { FAST } from './timings.ts';
+
+/** A busy machine may take long over a connection and over the answer to a ping. */
+const PATIENT_CLIENT: ClientOptions = {
+  'grpc.keepalive_timeout_ms': 120_000,
+  channelFactoryOverride: (...how) => new Channel(...how),
+};
 
 export interface PublishedProcess {
   readonly modelId: string;
@@ -186,7 +193,8 @@ export class Harness {
   }
 
   connect(port: number, runner: Runner | null = null): TestRunner {
-    const client = createRunnerClient(`127.0.0.1:${port}`, { token: this.gatewayToken, tls: null });
+    const caller = { token: this.gatewayToken, tls: null };
+    const client = createRunnerClient(`127.0.0.1:${port}`, caller, PATIENT_CLIENT);
     this.#closing.push(() => client.close());
     return { client, runner, ...calls(client), watch: (instanceId) => new Watcher(client, instanceId) };
   }

@@ -31,6 +31,7 @@ export const FAST: FleetTimings = {
   takeoverLookMs: 60_000,
   idleCheckMs: 50,
   absentGraceMs: 200,
+  pingTimeoutMs: 120_000,
   acknowledgeMs: 60_000,
   persistMs: 60_000,
 };

@@ -397,7 +397,7 @@ describe('a runner without Kubernetes', () => {
   it('says why it cannot have a workload, and fails one that is published', async () => {
     const modelId = await publish();
     const runner = await harness.start();
-    const { problem } = await callUnary(runner.client, 'checkWorkload', WORKLOAD, { deadlineMs: 5_000 });
+    const { problem } = await callUnary(runner.client, 'checkWorkload', WORKLOAD, { deadlineMs: 60_000 });
     expect(problem).toContain('RUNNER_KUBERNETES is not set');
     expect(await runner.wake(modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason: problem });
   });
