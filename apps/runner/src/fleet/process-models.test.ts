@@ -1,10 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
 import type { TestRunner } from '../testing/client.ts';
-import { Harness } from '../testing/harness.ts';
+import { Harness, type PublishedProcess } from '../testing/harness.ts';
 import { FAST } from '../testing/timings.ts';
 
 let harness: Harness;
@@ -149,6 +149,18 @@ const conditionsOf = (watcher: ReturnType<TestRunner['watch']>): string[] =>
     .flatMap(({ models }) => models.map(({ condition }) => condition))
     .filter((condition, i, all) => condition !== all[i - 1]);
 const STARTED = ['CONDITION_STARTING', 'CONDITION_RUNNING'];
+/** @param life how often it has begun to run, as the gateway heard */
+const untilItRuns = (watcher: ReturnType<TestRunner['watch']>, life: number) =>
+  eventually(() => conditionsOf(watcher).filter((one) => one === 'CONDITION_RUNNING').length === life);
+async function killWhileItRuns(
+  watcher: ReturnType<TestRunner['watch']>,
+  model: PublishedProcess,
+  life: number,
+): Promise<void> {
+  await untilItRuns(watcher, life);
+  const { pid } = await eventually(() => model.starts()[life - 1]);
+  process.kill(pid, 'SIGKILL');
+}
 
 describe('an always-on model', () => {
   it('starts with the runner, and when it is published', async () => {
@@ -162,47 +174,49 @@ describe('an always-on model', () => {
   });
 
   it('stays stopped over a restart of the runner until an owner starts it', async () => {
-    // It is still starting when the call is answered, even on a busy machine.
-    const model = await harness.publishProcess(
-      { delayMs: 2_000 },
-      { mode: 'always_on', condition: 'stopped' },
-    );
+    const go = join(harness.dir, 'go');
+    const model = await harness.publishProcess({ after: go }, { mode: 'always_on', condition: 'stopped' });
     const runner = await harness.start();
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_STOPPED' });
     expect(model.starts()).toHaveLength(0);
     expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
     expect((await persisted(model.modelId)).condition).not.toBe('stopped');
+    writeFileSync(go, '');
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
   });
 
   it('killed once is restarted at once, without having failed', async () => {
+    const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
+    const watcher = runner.watch('gw_1');
+    // From now on the gateway hears of every condition.
+    await eventually(() => watcher.updates.length > 0);
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    await runner.refresh(model.modelId);
+    await killWhileItRuns(watcher, model, 1);
+    await untilItRuns(watcher, 2);
+    expect(conditionsOf(watcher)).toEqual([...STARTED, ...STARTED]);
+    expect(model.starts()).toHaveLength(2);
+  });
+
+  it('killed again soon after fails with the reason', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
     const watcher = runner.watch('gw_1');
-    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
-    process.kill(model.starts()[0]?.pid ?? 0, 'SIGKILL');
-    await eventually(() => model.starts().length === 2);
-    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
-    expect(conditionsOf(watcher)).toEqual([...STARTED, ...STARTED]);
-  });
-
-  it('killed again soon after fails with the reason, then restarts by itself', async () => {
-    const model = await harness.publishProcess({}, { mode: 'always_on' });
-    const runner = await harness.start();
-    const watcher = runner.watch('gw_1');
-    for (const life of [0, 1]) {
-      const { pid } = await eventually(() => model.starts()[life]);
-      await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
-      process.kill(pid, 'SIGKILL');
-      await eventually(() => watcher.condition(model.modelId) !== 'CONDITION_RUNNING');
-    }
+    for (const life of [1, 2]) await killWhileItRuns(watcher, model, life);
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_FAILED');
     expect(watcher.models.get(model.modelId)).toMatchObject({
       reason: "The model's process was ended by SIGKILL.",
       replicas: [],
       wakeable: false,
     });
-    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+  });
+
+  it('killed again soon after restarts by itself after a while', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    for (const life of [1, 2]) await killWhileItRuns(watcher, model, life);
+    await untilItRuns(watcher, 3);
     expect(model.starts()).toHaveLength(3);
   });
 
@@ -244,15 +258,19 @@ describe('a stop', () => {
 
   it('can be undone by a start, which waits until the old process has ended, and says so', async () => {
     const model = await harness.publishProcess({ how: 'stubborn' });
-    const runner = await harness.start();
+    // Only this test ends the old process.
+    const timings = { drivers: { ...FAST.drivers, stopGraceMs: 3_600_000 } };
+    const runner = await harness.start({ timings, stopModelsOnExit: false });
     await runner.wake(model.modelId);
     await runner.stopModel(model.modelId);
     expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
     const reason = 'Waiting for its old process to end.';
     await eventually(async () => (await persisted(model.modelId)).reason === reason);
+    const pids = () => model.starts().map(({ pid }) => pid);
+    expect(pids().map(isPidAlive)).toEqual([true]);
+    process.kill(pids()[0] ?? 0, 'SIGKILL');
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING', reason: '' });
-    const [first, second] = model.starts();
-    expect([isPidAlive(first?.pid ?? 0), isPidAlive(second?.pid ?? 0)]).toEqual([false, true]);
+    expect(pids().map(isPidAlive)).toEqual([false, true]);
   });
 });
 

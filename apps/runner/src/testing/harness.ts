@@ -105,15 +105,21 @@ export class Harness {
   }
 
   /**
-   * Publishes a process model. `how`: `parent`, `stubborn`, `fail`, `chatty`, `bare`,
-   * `serves=NAME`, `key=KEY`.
+   * Publishes a process model. `after`: it begins once this file exists. `how`: `parent`,
+   * `stubborn`, `fail`, `chatty`, `bare`, `serves=NAME`, `key=KEY`.
    */
   async publishProcess(
-    { delayMs = 0, how = '', settings = {} }: { delayMs?: number; how?: string; settings?: object } = {},
+    {
+      after = '',
+      delayMs = 0,
+      how = '',
+      settings = {},
+    }: { after?: string; delayMs?: number; how?: string; settings?: object } = {},
     data: Partial<Prisma.ModelUncheckedCreateInput> = {},
   ): Promise<PublishedProcess> {
     const file = this.writable(`starts-${Math.random()}`);
-    const command = `exec "${process.execPath}" "${join(this.dir, 'model.mjs')}" "${file}" ${delayMs} ${how}`;
+    const model = `exec "${process.execPath}" "${join(this.dir, 'model.mjs')}" "${file}" ${delayMs} ${how}`;
+    const command = after ? `until [ -e "${after}" ]; do sleep 0.05; done; ${model}` : model;
     const modelId = await this.publish({ ...data, settings: { command, ...settings } });
     const starts = () =>
       readFileSync(file, 'utf8')
