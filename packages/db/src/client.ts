@@ -19,7 +19,7 @@ export interface DbOptions {
   readonly statementTimeoutMs?: number;
 }
 
-/** How much longer than that a statement may take if Postgres does not answer at all. */
+/** After this time beyond `statementTimeoutMs`, a statement fails without an answer. */
 export const SILENCE_MS = 1_000;
 /**
  * How long an idle connection is kept. It is longer than idle services wait between two queries,
