@@ -132,9 +132,9 @@ export class ActiveRunner {
   /** Takes over the models, then answers calls. Resolves to the port. Rejects if either fails. */
   async start(): Promise<number> {
     const { fleet, gateways } = this;
-    const { host, port, trust, logger, tracing = null } = this.#options;
+    const { host, port, trust, timings, logger, tracing = null } = this.#options;
     await fleet.start();
-    const checkTimeoutMs = Math.min(this.#options.timings.drivers.probeTimeoutMs, MAX_CHECK_TIMEOUT_MS);
+    const checkTimeoutMs = Math.min(timings.drivers.probeTimeoutMs, MAX_CHECK_TIMEOUT_MS);
     const handlers = createHandlers({
       fleet,
       catalog: this.#catalog,
@@ -144,7 +144,8 @@ export class ActiveRunner {
       tracing,
       checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),
     });
-    const server = await startServer({ host, port, trust, handlers, log: logger });
+    const { pingTimeoutMs } = timings;
+    const server = await startServer({ host, port, trust, handlers, pingTimeoutMs, log: logger });
     gateways.open();
     if (this.#closed) server.close();
     this.#server = server;

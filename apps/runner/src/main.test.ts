@@ -220,14 +220,17 @@ describe('a runner as its operator sees it', () => {
     const names = model.starts()[0]?.note.split(',') ?? [];
     expect(names).toEqual(expect.arrayContaining(['PATH', 'PORT', 'CUDA_VISIBLE_DEVICES']));
     expect(names.filter((name) => /DATABASE|SECRET|RUNNER|ADMIN/.test(name))).toEqual([]);
-    const metrics = await (await fetch(`${runner.admin}/metrics`)).text();
+    // A scrape does not wait long for Postgres.
+    const metrics = await eventually(async () => {
+      const text = await (await fetch(`${runner.admin}/metrics`)).text();
+      return text.includes('tidegate_postgres_up{service="runner"} 1') && text;
+    });
     expect(metrics).toMatch(/tidegate_runner_models\{condition="running",service="runner"\} 1/);
     expect(metrics).toMatch(/tidegate_runner_starts_total\{result="running",service="runner"\} 1/);
     expect(metrics).toMatch(/tidegate_runner_model_condition\{org=".+",model=".+",condition="running".*\} 1/);
     expect(metrics).toMatch(/tidegate_runner_model_replicas\{.+\} 1/);
     expect(metrics).toMatch(/tidegate_runner_model_replicas_all\{.+\} 1/);
     expect(metrics).toMatch(/tidegate_runner_model_waiters\{.+\} 0/);
-    expect(metrics).toContain('tidegate_postgres_up{service="runner"} 1');
     expect(metrics).toMatch(/tidegate_runner_active\{pool="local",service="runner"\} 1/);
     runner.child.kill('SIGTERM');
     await runner.ended();

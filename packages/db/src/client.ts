@@ -19,7 +19,8 @@ export interface DbOptions {
   readonly statementTimeoutMs?: number;
 }
 
-const SILENCE_MS = 1_000;
+/** After this time beyond `statementTimeoutMs`, a statement fails without an answer. */
+export const SILENCE_MS = 1_000;
 /**
  * How long an idle connection is kept. It is longer than idle services wait between two queries,
  * because a new connection costs both sides many times more than the query.

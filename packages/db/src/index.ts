@@ -1,4 +1,4 @@
-export { closeDb, createDb, type Db, type DbOptions } from './client.ts';
+export { closeDb, createDb, type Db, type DbOptions, SILENCE_MS } from './client.ts';
 export { ConnectError, checkPostgres } from './connect.ts';
 export { explainPostgres, isRefusedForNow } from './explain.ts';
 export * from './generated/client.ts';

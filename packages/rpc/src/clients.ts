@@ -97,12 +97,20 @@ export function createLimiterClient(to: Peer | string, caller: ServiceIdentity =
   });
 }
 
-/** @param address `host:port`. A host's addresses are tried in turn, since only one leads. */
-export const createRunnerClient = (address: string, caller: ServiceIdentity = NOBODY): RunnerClient =>
+/**
+ * @param address `host:port`. A host's addresses are tried in turn, since only one leads.
+ * @param options instead of those above
+ */
+export const createRunnerClient = (
+  address: string,
+  caller: ServiceIdentity = NOBODY,
+  options: ClientOptions = {},
+): RunnerClient =>
   new RunnerStub(address, credentialsOf(caller), {
     ...runnerOptions,
     ...bounded,
     ...tokenOf(caller),
+    ...options,
   });
 
 interface UnaryMethods {

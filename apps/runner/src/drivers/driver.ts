@@ -144,6 +144,11 @@ export interface DriverTimings {
   readonly stopGraceMs: number;
   /** How long to wait for the end of a process after SIGKILL. */
   readonly killGraceMs: number;
+  /**
+   * How long to wait for the end of the output of a process that has ended. Its children may keep
+   * it open.
+   */
+  readonly outputEndMs: number;
   /** Between two checks of an adopted process. */
   readonly exitPollMs: number;
   /** Between two looks at the pods of a starting workload. */
@@ -177,6 +182,7 @@ export const DRIVER_TIMINGS: DriverTimings = {
   remoteGraceMs: 15_000,
   stopGraceMs: 10_000,
   killGraceMs: 5_000,
+  outputEndMs: 500,
   exitPollMs: 500,
   podPollMs: 2_000,
   podProblemMs: 20_000,

@@ -5,6 +5,7 @@ import { seal } from '@tidegate/contracts';
 import type { Prisma } from '@tidegate/db';
 import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness } from '../testing/harness.ts';
+import { FAST } from '../testing/timings.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -33,7 +34,8 @@ describe('a model whose settings change', () => {
   it('stays running, and is called at its new URLs once they answer', async () => {
     const [one, two] = [await startServer(), await startServer()];
     const modelId = await publish(one.url);
-    const runner = await harness.start();
+    const timings = { drivers: { ...FAST.drivers, remoteGraceMs: 3_600_000 } };
+    const runner = await harness.start({ timings });
     const watcher = runner.watch('gw_1');
     const urls = () => watcher.models.get(modelId)?.replicas.map(({ baseUrl }) => baseUrl);
     await eventually(() => urls()?.[0] === one.url);
@@ -155,7 +157,7 @@ describe('a model whose settings change', () => {
     const { settings } = await harness.db.model.findUniqueOrThrow({ where: { id: next.modelId } });
     const runner = await harness.start();
     await runner.wake(model.modelId);
-    await change(model.modelId, { settings: settings as Prisma.InputJsonObject, sleepAfterS: 1 });
+    await change(model.modelId, { settings: settings as Prisma.InputJsonObject, sleepAfterS: 1_200 });
     await runner.refresh(model.modelId);
     expect(next.starts()).toHaveLength(0);
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });

@@ -373,7 +373,7 @@ describe('the room of a pool, as a fleet has it', () => {
           await fleet.refresh(modelId);
         }
         const isEmpty = () => fleet.room()?.used === 0;
-        const emptied = await eventually(isEmpty, { intervalMs: 1, timeoutMs: 5_000 }).catch(() => false);
+        const emptied = await eventually(isEmpty, { intervalMs: 1 }).catch(() => false);
         waits.abort();
         await fleet.close(false);
         expect([emptied, machine.used]).toEqual([true, 0]);

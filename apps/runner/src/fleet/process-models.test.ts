@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
 import type { TestRunner } from '../testing/client.ts';
-import { Harness } from '../testing/harness.ts';
+import { Harness, type PublishedProcess } from '../testing/harness.ts';
+import { FAST } from '../testing/timings.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -114,13 +115,21 @@ describe('a wake-on-request model', () => {
   });
 
   it('that is not ready in time fails, and no process is left', async () => {
-    const model = await harness.publishProcess({ delayMs: 60_000, settings: { startTimeoutS: 1 } });
-    const runner = await harness.start();
-    expect(await runner.wake(model.modelId)).toMatchObject({
-      condition: 'CONDITION_FAILED',
-      reason: 'The model was not ready within 1 s (connection refused).',
+    const model = await harness.publishProcess({ delayMs: 3_600_000, settings: { startTimeoutS: 600 } });
+    let aheadMs = 0;
+    const runner = await harness.start({
+      monotonicMs: () => performance.now() + aheadMs,
+      // It keeps its output open.
+      timings: { drivers: { ...FAST.drivers, outputEndMs: 20 } },
     });
-    await eventually(() => !isPidAlive(model.starts()[0]?.pid ?? 0));
+    const woken = runner.wake(model.modelId);
+    const { pid } = await eventually(() => model.starts()[0]);
+    aheadMs = 600_000;
+    expect(await woken).toMatchObject({
+      condition: 'CONDITION_FAILED',
+      reason: 'The model was not ready within 600 s (connection refused).',
+    });
+    await eventually(() => !isPidAlive(pid));
   });
 
   it('that takes its time does not fail because the clock is set forward meanwhile', async () => {
@@ -140,6 +149,18 @@ const conditionsOf = (watcher: ReturnType<TestRunner['watch']>): string[] =>
     .flatMap(({ models }) => models.map(({ condition }) => condition))
     .filter((condition, i, all) => condition !== all[i - 1]);
 const STARTED = ['CONDITION_STARTING', 'CONDITION_RUNNING'];
+/** @param life how often it has begun to run, as the gateway heard */
+const untilItRuns = (watcher: ReturnType<TestRunner['watch']>, life: number) =>
+  eventually(() => conditionsOf(watcher).filter((one) => one === 'CONDITION_RUNNING').length === life);
+async function killWhileItRuns(
+  watcher: ReturnType<TestRunner['watch']>,
+  model: PublishedProcess,
+  life: number,
+): Promise<void> {
+  await untilItRuns(watcher, life);
+  const { pid } = await eventually(() => model.starts()[life - 1]);
+  process.kill(pid, 'SIGKILL');
+}
 
 describe('an always-on model', () => {
   it('starts with the runner, and when it is published', async () => {
@@ -153,47 +174,49 @@ describe('an always-on model', () => {
   });
 
   it('stays stopped over a restart of the runner until an owner starts it', async () => {
-    // It is still starting when the call is answered, even on a busy machine.
-    const model = await harness.publishProcess(
-      { delayMs: 2_000 },
-      { mode: 'always_on', condition: 'stopped' },
-    );
+    const go = join(harness.dir, 'go');
+    const model = await harness.publishProcess({ after: go }, { mode: 'always_on', condition: 'stopped' });
     const runner = await harness.start();
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_STOPPED' });
     expect(model.starts()).toHaveLength(0);
     expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
     expect((await persisted(model.modelId)).condition).not.toBe('stopped');
+    writeFileSync(go, '');
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
   });
 
   it('killed once is restarted at once, without having failed', async () => {
+    const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
+    const watcher = runner.watch('gw_1');
+    // From now on the gateway hears of every condition.
+    await eventually(() => watcher.updates.length > 0);
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    await runner.refresh(model.modelId);
+    await killWhileItRuns(watcher, model, 1);
+    await untilItRuns(watcher, 2);
+    expect(conditionsOf(watcher)).toEqual([...STARTED, ...STARTED]);
+    expect(model.starts()).toHaveLength(2);
+  });
+
+  it('killed again soon after fails with the reason', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
     const watcher = runner.watch('gw_1');
-    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
-    process.kill(model.starts()[0]?.pid ?? 0, 'SIGKILL');
-    await eventually(() => model.starts().length === 2);
-    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
-    expect(conditionsOf(watcher)).toEqual([...STARTED, ...STARTED]);
-  });
-
-  it('killed again soon after fails with the reason, then restarts by itself', async () => {
-    const model = await harness.publishProcess({}, { mode: 'always_on' });
-    const runner = await harness.start();
-    const watcher = runner.watch('gw_1');
-    for (const life of [0, 1]) {
-      const { pid } = await eventually(() => model.starts()[life]);
-      await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
-      process.kill(pid, 'SIGKILL');
-      await eventually(() => watcher.condition(model.modelId) !== 'CONDITION_RUNNING');
-    }
+    for (const life of [1, 2]) await killWhileItRuns(watcher, model, life);
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_FAILED');
     expect(watcher.models.get(model.modelId)).toMatchObject({
       reason: "The model's process was ended by SIGKILL.",
       replicas: [],
       wakeable: false,
     });
-    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+  });
+
+  it('killed again soon after restarts by itself after a while', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    for (const life of [1, 2]) await killWhileItRuns(watcher, model, life);
+    await untilItRuns(watcher, 3);
     expect(model.starts()).toHaveLength(3);
   });
 
@@ -235,15 +258,19 @@ describe('a stop', () => {
 
   it('can be undone by a start, which waits until the old process has ended, and says so', async () => {
     const model = await harness.publishProcess({ how: 'stubborn' });
-    const runner = await harness.start();
+    // Only this test ends the old process.
+    const timings = { drivers: { ...FAST.drivers, stopGraceMs: 3_600_000 } };
+    const runner = await harness.start({ timings, stopModelsOnExit: false });
     await runner.wake(model.modelId);
     await runner.stopModel(model.modelId);
     expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
     const reason = 'Waiting for its old process to end.';
     await eventually(async () => (await persisted(model.modelId)).reason === reason);
+    const pids = () => model.starts().map(({ pid }) => pid);
+    expect(pids().map(isPidAlive)).toEqual([true]);
+    process.kill(pids()[0] ?? 0, 'SIGKILL');
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING', reason: '' });
-    const [first, second] = model.starts();
-    expect([isPidAlive(first?.pid ?? 0), isPidAlive(second?.pid ?? 0)]).toEqual([false, true]);
+    expect(pids().map(isPidAlive)).toEqual([false, true]);
   });
 });
 

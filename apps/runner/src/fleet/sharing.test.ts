@@ -1,3 +1,4 @@
+import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createMetrics } from '@tidegate/runtime';
 import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
@@ -218,8 +219,11 @@ describe('models that share a pool', () => {
     gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
     gateway.report();
     await eventually(() => gateway.condition(busy.modelId) === 'CONDITION_RUNNING');
-    await expect(runner.wake(next.modelId, 200)).rejects.toMatchObject({ code: 4 });
+    const waiting = new AbortController();
+    const woken = runner.wake(next.modelId, undefined, waiting.signal);
     await eventually(() => gateway.condition(next.modelId) === 'CONDITION_STARTING');
+    waiting.abort();
+    await expect(woken).rejects.toMatchObject({ code: status.CANCELLED });
     await eventually(() => gateway.condition(next.modelId) === 'CONDITION_ASLEEP');
     expect([busy.starts().length, next.starts()]).toEqual([1, []]);
   });
@@ -240,7 +244,8 @@ describe('models that share a pool', () => {
     await runner.wake(busy.modelId);
     gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
     gateway.report();
-    await expect(runner.wake(next.modelId, 300)).rejects.toMatchObject({ code: 4 });
+    runner.wake(next.modelId).catch(() => {});
+    await eventually(async () => (await told()).includes('waiting_models 1'));
     expect(await told()).toEqual(['cost 8', 'cost_max 10', 'waiting_models 1']);
     expect(await told(standbyMetrics)).toEqual([]);
     expect(await standbyMetrics.metrics()).not.toMatch(/^tidegate_runner_(models|gateways)\b.*\d$/m);

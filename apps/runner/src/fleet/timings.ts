@@ -23,6 +23,8 @@ export interface FleetTimings {
   readonly drainMs: number;
   /** See `Gateways`. */
   readonly absentGraceMs: number;
+  /** How long a gateway may take to answer a ping. Otherwise its connection counts as dead. */
+  readonly pingTimeoutMs: number;
   /** How long a refresh waits for the gateways. */
   readonly acknowledgeMs: number;
   /** How long a start or stop waits for Postgres. */
@@ -45,6 +47,7 @@ export const FLEET_TIMINGS: FleetTimings = {
   idleCheckMs: 1_000,
   drainMs: 5_000,
   absentGraceMs: 15_000,
+  pingTimeoutMs: 2_000,
   acknowledgeMs: 3_000,
   persistMs: 5_000,
   rereadMs: 30_000,

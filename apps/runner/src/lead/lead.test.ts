@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
+import { closeDb, createDb, type Db, SILENCE_MS } from '@tidegate/db';
 import { identify } from '@tidegate/processes';
 import { createLogger } from '@tidegate/runtime';
 import {
@@ -15,7 +15,15 @@ import {
 } from '@tidegate/testing';
 import type { Runner } from '../runner.ts';
 import { Harness } from '../testing/harness.ts';
-import { createLeaseDb, LEAD_TIMINGS, type Lead, type LeadOptions, takeLead } from './lead.ts';
+import {
+  createLeaseDb,
+  LEAD_TIMINGS,
+  LEASE_STATEMENT_MS,
+  type Lead,
+  type LeadOptions,
+  MARGIN_MS,
+  takeLead,
+} from './lead.ts';
 import { hasEnded, ownProcess } from './own-process.ts';
 
 let harness: Harness;
@@ -152,17 +160,25 @@ describe('a runner of which one connection to Postgres hangs', () => {
   it('renews its lease over another one', async () => {
     const leaseDb = createLeaseDb(harness.url);
     harness.onClose(() => closeDb(leaseDb));
-    const lead = await candidate({ db: leaseDb, timings: LEAD_TIMINGS });
+    const { renewMs } = LEAD_TIMINGS;
+    const lead = await candidate({ db: leaseDb, timings: { leaseMs: LONG_MS, renewMs, tryMs: 20 } });
     const [{ pid } = { pid: 0 }] = await leaseDb.$queryRaw<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
     process.kill(pid, 'SIGSTOP');
     try {
       const { expiresAt } = await harness.db.runnerLease.findFirstOrThrow();
       const renewed = async () => (await harness.db.runnerLease.findFirstOrThrow()).expiresAt > expiresAt;
-      await eventually(renewed, { timeoutMs: 15_000 });
+      await eventually(renewed);
       expect(lead.lost.aborted).toBe(false);
     } finally {
       process.kill(pid, 'SIGCONT');
     }
+  });
+
+  it('has time for that before its lead ends', () => {
+    const { leaseMs, renewMs, tryMs } = LEAD_TIMINGS;
+    const renewedAfterMs = renewMs + LEASE_STATEMENT_MS + SILENCE_MS + tryMs;
+    // Half a second for the renewal itself.
+    expect(renewedAfterMs + 500).toBeLessThan(leaseMs - MARGIN_MS);
   });
 });
 
@@ -221,7 +237,7 @@ describe('a runner that loses the lead', () => {
     });
     await eventually(async () => !(await waitsForAModel()));
     expect((await row()).condition).toBe('running');
-    expect(runner.runner?.leads()).toBe(false);
+    await eventually(() => runner.runner?.leads() === false);
   });
 
   it('before it has taken over its models does so once it leads again', async () => {
@@ -312,13 +328,21 @@ describe('the lease', () => {
     expect(short.lost.aborted).toBe(false);
     await short.release();
 
-    const long = await candidate({ timings: { leaseMs: 900, renewMs: 20, tryMs: 20 } });
+    const timings = { leaseMs: 900, renewMs: 20, tryMs: 20 };
+    const unasked = await candidate({ candidate: { pool: 'gpu0', holder: 'one', process: null }, timings });
+    const long = await candidate({ timings });
     await harness.db.$transaction(async (tx) => {
       await tx.$executeRaw`LOCK TABLE runner_lease IN ACCESS EXCLUSIVE MODE`;
-      await eventually(() => long.lost.aborted);
-      const [{ held } = { held: false }] = await tx.$queryRaw<{ held: boolean }[]>`
-        SELECT expires_at > clock_timestamp() AS held FROM runner_lease`;
-      expect(held).toBe(true);
+      const isHeld = async () => {
+        const [{ held } = { held: false }] = await tx.$queryRaw<{ held: boolean }[]>`
+          SELECT expires_at > clock_timestamp() AS held FROM runner_lease WHERE pool = 'local'`;
+        return held;
+      };
+      // The server is asked first, so a pause in between cannot make the lead look too long.
+      await eventually(async () => !(await isHeld()), { intervalMs: 10 });
+      expect(long.holds()).toBe(false);
+      // Nobody asks this one.
+      await eventually(() => unasked.lost.aborted);
     });
   });
 

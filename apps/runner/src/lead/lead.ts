@@ -27,9 +27,12 @@ export interface LeadTimings {
 export const LEAD_TIMINGS: LeadTimings = { leaseMs: 8_000, renewMs: 2_000, tryMs: 500 };
 
 /** How much earlier the lead ends than the lease. Timers may be late, and clocks drift. */
-const MARGIN_MS = 500;
+export const MARGIN_MS = 500;
 /** How long `release` waits for a silent server. */
 const RELEASE_MS = 2_000;
+
+/** How long Postgres may take over a statement about the lease. */
+export const LEASE_STATEMENT_MS = 2_000;
 
 /**
  * Creates the lease's own client of Postgres, so that it waits for no other query. It gives up on a
@@ -37,7 +40,7 @@ const RELEASE_MS = 2_000;
  * connection may be waiting for the row of a model whose condition is to be written.
  */
 export const createLeaseDb = (url: string): Db =>
-  createDb(url, { maxConnections: 2, connectTimeoutMs: 2_000, statementTimeoutMs: 2_000 });
+  createDb(url, { maxConnections: 2, connectTimeoutMs: 2_000, statementTimeoutMs: LEASE_STATEMENT_MS });
 
 export interface LeadOptions {
   readonly db: Db;

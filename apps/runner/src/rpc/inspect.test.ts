@@ -36,7 +36,7 @@ const publish = (key: Uint8Array | null, more: object = {}): Promise<string> =>
 describe('a check of servers for a published model', () => {
   const inspect = async (request: InspectRequest) => {
     const { client } = await harness.start();
-    return callUnary(client, 'inspect', { upstreamModel: 'tide', ...request }, { deadlineMs: 10_000 });
+    return callUnary(client, 'inspect', { upstreamModel: 'tide', ...request }, { deadlineMs: 60_000 });
   };
 
   it('asks with the upstream key that the model has, also in another pool', async () => {
@@ -68,7 +68,7 @@ describe('a check of servers for a published model', () => {
     expect((await inspect({ baseUrl, upstreamKeyOf: lost })).problem).toMatch(/key cannot be unsealed/);
     const { client } = await harness.start({ pool: 'other' });
     const unknown = { baseUrl, upstreamKeyOf: newModelId() };
-    await expect(callUnary(client, 'inspect', unknown, { deadlineMs: 10_000 })).rejects.toMatchObject({
+    await expect(callUnary(client, 'inspect', unknown, { deadlineMs: 60_000 })).rejects.toMatchObject({
       code: status.NOT_FOUND,
     });
     expect(keys.size).toBe(0);

@@ -6,13 +6,19 @@ export interface RpcServer {
   close(): void;
 }
 
-/** A watcher that vanishes silently is noticed within 4 s. */
-const OPTIONS = { 'grpc.keepalive_time_ms': 2_000, 'grpc.keepalive_timeout_ms': 2_000 };
+/** A watcher that vanishes silently is noticed within this and the time-out. */
+const PING_MS = 2_000;
+
+export interface RpcServerOptions extends Omit<ServeOptions<RunnerHandlers>, 'channelOptions'> {
+  readonly pingTimeoutMs: number;
+}
 
 /** Rejects when the port is taken. */
-export async function startServer(
-  options: Omit<ServeOptions<RunnerHandlers>, 'channelOptions'>,
-): Promise<RpcServer> {
-  const { server, port } = await serveRunner({ ...options, channelOptions: OPTIONS });
+export async function startServer({ pingTimeoutMs, ...options }: RpcServerOptions): Promise<RpcServer> {
+  const channelOptions = {
+    'grpc.keepalive_time_ms': PING_MS,
+    'grpc.keepalive_timeout_ms': pingTimeoutMs,
+  };
+  const { server, port } = await serveRunner({ ...options, channelOptions });
   return { port, close: () => server.forceShutdown() };
 }

@@ -10,13 +10,13 @@ import type { Runner } from '../runner.ts';
 export const calls = (client: RunnerClient) => {
   const call =
     (method: 'wake' | 'start' | 'stop' | 'refresh') =>
-    (modelId: string, deadlineMs = 120_000) =>
-      callUnary(client, method, { modelId }, { deadlineMs });
+    (modelId: string, deadlineMs = 120_000, signal?: AbortSignal) =>
+      callUnary(client, method, { modelId }, { deadlineMs, ...(signal && { signal }) });
   const inFlight = async (orgId: string): Promise<Record<string, number>> => {
-    const { models } = await callUnary(client, 'listActivity', { orgId }, { deadlineMs: 5_000 });
+    const { models } = await callUnary(client, 'listActivity', { orgId }, { deadlineMs: 60_000 });
     return Object.fromEntries(models.map(({ modelId, inFlight }) => [modelId, inFlight]));
   };
-  const room = async () => (await callUnary(client, 'getRoom', {}, { deadlineMs: 5_000 })).room;
+  const room = async () => (await callUnary(client, 'getRoom', {}, { deadlineMs: 60_000 })).room;
   return {
     wake: call('wake'),
     startModel: call('start'),

@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Channel, type ClientOptions } from '@grpc/grpc-js';
 import { newModelId, newOrgId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, type Prisma } from '@tidegate/db';
 import { createRunnerClient } from '@tidegate/rpc';
@@ -14,6 +15,12 @@ import { type Runner, startRunner } from '../runner.ts';
 import { calls, type TestRunner, Watcher } from './client.ts';
 import { MODEL_PROGRAM } from './model-program.ts';
 import { FAST } from './timings.ts';
+
+/** A busy machine may take long over a connection and over the answer to a ping. */
+const PATIENT_CLIENT: ClientOptions = {
+  'grpc.keepalive_timeout_ms': 120_000,
+  channelFactoryOverride: (...how) => new Channel(...how),
+};
 
 export interface PublishedProcess {
   readonly modelId: string;
@@ -98,15 +105,21 @@ export class Harness {
   }
 
   /**
-   * Publishes a process model. `how`: `parent`, `stubborn`, `fail`, `chatty`, `bare`,
-   * `serves=NAME`, `key=KEY`.
+   * Publishes a process model. `after`: it begins once this file exists. `how`: `parent`,
+   * `stubborn`, `fail`, `chatty`, `bare`, `serves=NAME`, `key=KEY`.
    */
   async publishProcess(
-    { delayMs = 0, how = '', settings = {} }: { delayMs?: number; how?: string; settings?: object } = {},
+    {
+      after = '',
+      delayMs = 0,
+      how = '',
+      settings = {},
+    }: { after?: string; delayMs?: number; how?: string; settings?: object } = {},
     data: Partial<Prisma.ModelUncheckedCreateInput> = {},
   ): Promise<PublishedProcess> {
     const file = this.writable(`starts-${Math.random()}`);
-    const command = `exec "${process.execPath}" "${join(this.dir, 'model.mjs')}" "${file}" ${delayMs} ${how}`;
+    const model = `exec "${process.execPath}" "${join(this.dir, 'model.mjs')}" "${file}" ${delayMs} ${how}`;
+    const command = after ? `until [ -e "${after}" ]; do sleep 0.05; done; ${model}` : model;
     const modelId = await this.publish({ ...data, settings: { command, ...settings } });
     const starts = () =>
       readFileSync(file, 'utf8')
@@ -186,7 +199,8 @@ export class Harness {
   }
 
   connect(port: number, runner: Runner | null = null): TestRunner {
-    const client = createRunnerClient(`127.0.0.1:${port}`, { token: this.gatewayToken, tls: null });
+    const caller = { token: this.gatewayToken, tls: null };
+    const client = createRunnerClient(`127.0.0.1:${port}`, caller, PATIENT_CLIENT);
     this.#closing.push(() => client.close());
     return { client, runner, ...calls(client), watch: (instanceId) => new Watcher(client, instanceId) };
   }

@@ -212,8 +212,9 @@ describe('switching on', () => {
     const { driver, waits } = driverOf();
     driver.launch(false);
     await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
-    await eventually(() => waits.length === 2);
-    expect(waits).toEqual(['Kubernetes answered 503: etcd is away.', '']);
+    await eventually(() => waits.length >= 2);
+    // Later it says what keeps its pods.
+    expect(waits.slice(0, 2)).toEqual(['Kubernetes answered 503: etcd is away.', '']);
   });
 
   it('reads its credentials again when they have expired', async () => {
@@ -831,7 +832,7 @@ describe('the count of replicas', () => {
     cluster.workload(DEPLOYMENT, 1);
     ready('127.0.0.1');
     const { driver, last } = driverOf({}, { alwaysOn: true });
-    await driver.leftBehind(5_000);
+    await driver.leftBehind(60_000);
     driver.launch(true);
     expect(upOf(last())).toBe('1 of 1');
     cluster.workload(DEPLOYMENT, 4);
@@ -853,20 +854,20 @@ describe('what is left behind', () => {
   ] as const)('may be %s', async (_name, count, addresses, expected) => {
     cluster.workload(DEPLOYMENT, count);
     ready(...addresses);
-    expect(await driverOf().driver.leftBehind(5_000)).toBe(expected);
+    expect(await driverOf().driver.leftBehind(60_000)).toBe(expected);
   });
 
   it('may be pods of a workload that is off', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.set('pods', [pod({ phase: 'Running' })]);
-    expect(await driverOf().driver.leftBehind(5_000)).toBe('remains');
+    expect(await driverOf().driver.leftBehind(60_000)).toBe('remains');
     cluster.set('pods', [pod({ phase: 'Failed' })]);
-    expect(await driverOf().driver.leftBehind(5_000)).toBe('nothing');
+    expect(await driverOf().driver.leftBehind(60_000)).toBe('nothing');
   });
 
   it('is unknown while Kubernetes does not say', async () => {
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
-    expect(await driverOf().driver.leftBehind(5_000)).toBe('unknown');
+    expect(await driverOf().driver.leftBehind(60_000)).toBe('unknown');
   });
 
   it('is unknown when Kubernetes does not answer in time', async () => {
@@ -930,7 +931,7 @@ describe('what is left behind', () => {
       ready('127.0.0.1');
       let nowMs = 0;
       const { driver, reports } = driverOf({}, { alwaysOn, nowMs: () => nowMs });
-      await driver.leftBehind(5_000);
+      await driver.leftBehind(60_000);
       cluster.failures.push(...Array(1_000).fill({ ...FORBIDDEN, status }));
       driver.launch(true);
       const asked = cluster.asked.length;
@@ -948,7 +949,7 @@ describe('what is left behind', () => {
     cluster.workload(DEPLOYMENT, 1);
     ready('127.0.0.1');
     const { driver, urls } = driverOf();
-    await driver.leftBehind(5_000);
+    await driver.leftBehind(60_000);
     driver.launch(true);
     expect(urls()).toEqual(['127.0.0.1']);
   });

@@ -1,10 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { seal } from '@tidegate/contracts';
 import { eventually, isPidAlive, testPostgres } from '@tidegate/testing';
 import { Harness, type PublishedProcess } from '../../testing/harness.ts';
-import { lastLines, secretsOf } from './process-output.ts';
+import { captureOutput, lastLines, secretsOf } from './process-output.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -116,7 +118,9 @@ describe('a process that fails to start', () => {
   });
 
   it('in time quotes what it printed', async () => {
-    const { reason } = await failureOf('echo loading; sleep 100', { settings: { startTimeoutS: 1 } });
+    // It closes its output, so the runner sees the end of it.
+    const command = 'echo loading; exec sleep 100 >/dev/null 2>&1';
+    const { reason } = await failureOf(command, { settings: { startTimeoutS: 1 } });
     expect(reason).toBe('The model was not ready within 1 s (connection refused).\nloading');
   });
 
@@ -125,15 +129,20 @@ describe('a process that fails to start', () => {
     [
       'and leaves a child that goes on serving',
       '',
-      "process.kill(process.ppid, 'SIGKILL'); setTimeout(() => response.end('{\"data\":0}'), 50);",
+      `process.kill(process.ppid, 'SIGKILL');
+        setTimeout(() => response.end('{"data":0}'), 50);
+        // Until it has answered, its runner waits for the end of its output.
+        answered = () => { for (const fd of [1, 2]) closeSync(fd); };`,
     ],
   ])('has not started if it dies once its health path has answered, %s', async (_what, prefix, dies) => {
     const file = join(harness.dir, 'dies-when-listed.mjs');
     writeFileSync(
       file,
-      `import { createServer } from 'node:http';
+      `import { closeSync } from 'node:fs';
+      import { createServer } from 'node:http';
+      let answered = () => {};
       createServer((request, response) => {
-        if (request.url !== '/v1/models') return response.end();
+        if (request.url !== '/v1/models') return response.end(() => answered());
         console.log('out of memory');
         ${dies}
       }).listen(process.env.PORT, '127.0.0.1');`,
@@ -194,6 +203,13 @@ describe('a process that never stops printing', () => {
 });
 
 describe('the last lines of the output', () => {
+  it('are not waited for without end if a child keeps the output open', async () => {
+    const stream = Object.assign(new PassThrough(), { unref: () => {} });
+    const output = captureOutput(stream as unknown as Socket);
+    stream.write('loading\n');
+    expect(await output.tail(20)).toBe('loading\n');
+  });
+
   it('are few, short and in plain text', () => {
     const noise = `\u001b[1;31mred\u001b[0m\u0000 \u202etxt\r\n10%\r50%\r100%\n\n\t\n\u001b]0;title\u0007done\n`;
     expect(lastLines(noise, [])).toBe('red txt\n100%\ndone');

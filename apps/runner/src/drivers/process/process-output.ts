@@ -8,20 +8,15 @@ import { SECRET_NAME } from '../../isolation/model-env.ts';
  */
 export interface ProcessOutput {
   /**
-   * The last part of the output, unchanged. Waits a bounded time for what the process printed just
+   * The last part of the output, unchanged. Waits up to `endMs` for what the process printed just
    * before it ended.
    */
-  tail(): Promise<string>;
+  tail(endMs: number): Promise<string>;
   forget(): void;
 }
 
 /** The most that is kept of the output. */
 const MAX_TAIL_BYTES = 8 * 1024;
-/**
- * How long to wait for the end of the output of a process that has ended. Its children may keep it
- * open.
- */
-const END_MS = 500;
 
 export const NO_OUTPUT: ProcessOutput = { tail: async () => '', forget: () => {} };
 
@@ -40,8 +35,8 @@ export function captureOutput(stream: Socket): ProcessOutput {
   stream.unref();
   stream.once('close', ended);
   return {
-    tail: async () => {
-      const timer = setTimeout(ended, END_MS);
+    tail: async (endMs) => {
+      const timer = setTimeout(ended, endMs);
       await end;
       clearTimeout(timer);
       return wholeLines(tail);

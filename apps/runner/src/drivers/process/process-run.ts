@@ -236,8 +236,8 @@ export class ProcessRun {
    * they contain no content.
    */
   async #failStart(printed: ProcessOutput, describe: (lines: string) => string): Promise<void> {
-    const { env, access, keepOutput, stateDir, modelId } = this.#options;
-    const raw = await printed.tail();
+    const { env, access, keepOutput, stateDir, modelId, timings } = this.#options;
+    const raw = await printed.tail(timings.outputEndMs);
     // The key may have changed meanwhile, and the process may have printed both.
     const lines = lastLines(raw, secretsOf(env, this.#command, [access.key, this.#access.key]));
     const log = keepOutput ? ` Its log is ${logFileOf(stateDir, modelId)}.` : '';

@@ -72,6 +72,8 @@ describe('a process whose health path answers', () => {
     const model = await harness.publishProcess({ how: 'key=sk-up' }, { upstreamKey: sealed('sk-up') });
     const first = await harness.start({ stopModelsOnExit: false });
     await first.wake(model.modelId);
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
+    await eventually(async () => (await row()).condition === 'running');
     await first.runner?.close();
     const data = { upstreamKey: sealed('sk-no'), mode: 'always_on' } as const;
     await harness.db.model.update({ where: { id: model.modelId }, data });
@@ -85,18 +87,25 @@ describe('a process whose health path answers', () => {
     const wrong = { upstreamKey: sealed('sk-no') };
     const publish = (mode: 'always_on' | 'wake_on_request') =>
       harness.publishProcess(
-        { how: 'key=sk-up', settings: { startTimeoutS: 1 } },
+        { how: 'key=sk-up', settings: { startTimeoutS: 600 } },
         { upstreamKey: sealed('sk-up'), mode },
       );
     const [waking, kept] = [await publish('wake_on_request'), await publish('always_on')];
-    const runner = await harness.start();
+    let aheadMs = 0;
+    const runner = await harness.start({ monotonicMs: () => performance.now() + aheadMs });
     const watcher = runner.watch('gw_1');
+    const refused = ({ modelId }: PublishedProcess) => {
+      const { condition, reason } = watcher.models.get(modelId) ?? {};
+      return condition === 'CONDITION_FAILED' && reason === REFUSED;
+    };
     for (const model of [waking, kept]) await runner.wake(model.modelId);
     for (const model of [kept, waking]) await change(runner, model, wrong);
+    await eventually(() => [kept, waking].every(refused));
+    expect(pidsOf(waking).map(isPidAlive)).toEqual([true]);
+    aheadMs = 600_000;
     await eventually(() => pidsOf(waking).every((pid) => !isPidAlive(pid)));
     await eventually(() => watcher.models.get(waking.modelId)?.wakeable);
-    for (const { modelId } of [waking, kept])
-      expect(watcher.models.get(modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason: REFUSED });
+    expect([waking, kept].map(refused)).toEqual([true, true]);
     expect(pidsOf(kept).map(isPidAlive)).toEqual([true]);
   });
 
