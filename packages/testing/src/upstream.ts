@@ -74,6 +74,8 @@ export async function startUpstream(handler: UpstreamHandler, port = 0): Promise
       })
       .catch(() => reply.reset());
   });
+  // No client meets a connection that is just being closed.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
