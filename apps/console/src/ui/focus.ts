@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect } from 'react';
 
 /** Toasts call themselves dialogs, too. */
 const DIALOGS = '[role=dialog], [role=alertdialog]:not([aria-modal=false])';
-/** Longer than a dialog takes to fade out, and a page, even a slow one, to show what was changed. */
+/** Longer than a dialog takes to fade out, and even a slow page to show what was changed. */
 const LOOKS = 300;
 const LOOK_EVERY_MS = 100;
 
