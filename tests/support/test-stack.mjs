@@ -14,6 +14,8 @@ export const PATIENT = {
   LIMITER_CALL_TIMEOUT_MS: '30000',
   SETTLE_WAIT_MS: '60000',
 };
+/** Calls of `PATIENT` gateways last longer. */
+const PATIENT_LIMITER = { REDIS_ANSWER_TIMEOUT_MS: '20000' };
 
 /**
  * @typedef {import('@tidegate/local').StackOptions & {
@@ -72,7 +74,11 @@ export async function startTestStack({ ownPostgres, ...wished }) {
       ends.push(postgres.drop);
       stores = { ...stores, databaseUrl: postgres.url };
     }
-    const given = { ...wished.env, gateway: { ...PATIENT, ...wished.env?.gateway } };
+    const given = {
+      ...wished.env,
+      gateway: { ...PATIENT, ...wished.env?.gateway },
+      limiter: { ...PATIENT_LIMITER, ...wished.env?.limiter },
+    };
     const url = wished.databaseUrl ?? stores.databaseUrl;
     const env = url === undefined ? given : asTheirRoles(url, given);
     const stack = await startStack({ dataDir, ports: 'random', console: false, ...stores, ...wished, env });

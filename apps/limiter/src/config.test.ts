@@ -5,7 +5,11 @@ const ENOUGH = { REDIS_URL: 'redis://127.0.0.1:6379', DATABASE_URL: 'postgresql:
 
 describe('the configuration', () => {
   it('needs only its two stores', () => {
-    expect(readConfig(ENOUGH)).toMatchObject({ REDIS_PREFIX: 'tg:', LIMITER_CLOCK_OFFSET_MS: 0 });
+    expect(readConfig(ENOUGH)).toMatchObject({
+      REDIS_PREFIX: 'tg:',
+      REDIS_ANSWER_TIMEOUT_MS: 2_000,
+      LIMITER_CLOCK_OFFSET_MS: 0,
+    });
   });
 
   it('lets other machines in only with the tokens of services', () => {

@@ -1,6 +1,7 @@
 import { redisUrl } from '@tidegate/redis';
 import {
   databaseUrl,
+  durationMs,
   host,
   loadConfig,
   port,
@@ -14,6 +15,7 @@ import {
 } from '@tidegate/runtime';
 import { type TracingSettings, tracingFields, tracingOf } from '@tidegate/tracing';
 import { z } from 'zod';
+import { TIMING } from './timing.ts';
 
 export const schema = z.object({
   ...serviceFields(7_101),
@@ -23,6 +25,11 @@ export const schema = z.object({
   LIMITER_PORT: port.default(7_100).describe('The port of `LIMITER_HOST`. 0 means any free one'),
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
+  REDIS_ANSWER_TIMEOUT_MS: durationMs
+    .default(TIMING.answerTimeoutMs)
+    .describe(
+      'How long Redis may take to answer. After that, the connection is replaced, and requests that wait for it fail',
+    ),
   DATABASE_URL: secret(databaseUrl),
   LIMITER_ID: z
     .string()

@@ -50,6 +50,7 @@ runService('limiter', async (service) => {
     redisPrefix: config.REDIS_PREFIX,
     clockOffsetMs: config.LIMITER_CLOCK_OFFSET_MS,
     id: config.LIMITER_ID,
+    timing: { answerTimeoutMs: config.REDIS_ANSWER_TIMEOUT_MS },
     db,
     logger,
     metrics,
