@@ -5,10 +5,9 @@ import { startTracing } from '@tidegate/tracing';
 import { readConfig } from './config.ts';
 import { startLimiter } from './limiter.ts';
 import { LimiterError, type LimiterErrorReason } from './limiter-error.ts';
+import { TIMING } from './timing.ts';
 
 const MAX_DB_CONNECTIONS = 8;
-/** No caller waits longer for a read. */
-const STATEMENT_TIMEOUT_MS = 4_000;
 
 /** When a store does not answer, a stack says nothing useful. */
 const OF_STORES: ReadonlySet<LimiterErrorReason> = new Set(['redis', 'postgres']);
@@ -37,7 +36,8 @@ runService('limiter', async (service) => {
 
   const db = createDb(config.DATABASE_URL, {
     maxConnections: MAX_DB_CONNECTIONS,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    // No caller waits longer for a read.
+    statementTimeoutMs: TIMING.readTimeoutMs,
   });
   service.onShutdown('postgres', () => closeDb(db));
   const schema = watchSchema(db, logger);
