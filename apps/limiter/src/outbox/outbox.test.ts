@@ -44,6 +44,8 @@ const queued = async (orgId: string) =>
   (await queue.getJobs(['waiting', 'failed', 'delayed'])).flatMap((job) =>
     job.data.settlements.filter((settlement) => settlement.orgId === orgId),
   );
+/** A limiter that leaves the sweep to others. Whoever sweeps keeps the lock for two intervals. */
+const limiterWithoutSweep = () => rig.limiter({ timing: { sweepEveryMs: 3_600_000 } });
 const outboxLength = (orgId: string) => store.redis.xlen(store.names.outbox(orgId));
 
 async function settled(session: SessionClient, key: TestKey, count: number): Promise<string[]> {
@@ -58,7 +60,7 @@ async function settled(session: SessionClient, key: TestKey, count: number): Pro
 
 describe('settlements', () => {
   it('reach the queue soon, each once, and leave the outbox when they are confirmed', async () => {
-    const session = rig.session(await rig.limiter());
+    const session = rig.session(await limiterWithoutSweep());
     const key = await makeKey(db, await makeOrg(db));
     const { orgId } = key;
     const ids = await settled(session, key, 230);
@@ -88,7 +90,7 @@ describe('settlements', () => {
   });
 
   it('are found by their request: open, on the way to metering, and then nowhere', async () => {
-    const session = rig.session(await rig.limiter());
+    const session = rig.session(await limiterWithoutSweep());
     const key = await makeKey(db, await makeOrg(db));
     const { orgId } = key;
     const stateOf = async (admissionId: string, org = orgId) =>
@@ -117,7 +119,7 @@ describe('settlements', () => {
   });
 
   it('that the queue has lost are published again by the sweep, once however often it runs', async () => {
-    const session = rig.session(await rig.limiter());
+    const session = rig.session(await limiterWithoutSweep());
     const key = await makeKey(db, await makeOrg(db));
     const ids = await settled(session, key, 130);
     await eventually(async () => (await queued(key.orgId)).length === 130);
