@@ -16,6 +16,12 @@ const connect = (statementTimeoutMs: number): void => {
   db = createDb(server.url, { ...PATIENT_DB, maxConnections: 1, statementTimeoutMs });
 };
 
+async function execute(statement: string): Promise<void> {
+  const client = createDb(server.url, PATIENT_DB);
+  await client.$executeRawUnsafe(statement);
+  await closeDb(client);
+}
+
 type Asks = Pick<Db, '$queryRaw'>;
 
 async function backendOf(asks: Asks): Promise<number> {
@@ -45,4 +51,14 @@ it('a connection that hangs within a transaction fails what is asked over it, an
   } finally {
     if (hung > 0) process.kill(hung, 'SIGCONT');
   }
+});
+
+it('reads and writes the right instants, whatever the time zone of the database', async () => {
+  await execute(`ALTER DATABASE "${new URL(server.url).pathname.slice(1)}" SET timezone TO 'Asia/Tokyo'`);
+  connect(5_000);
+  const noon = new Date('2026-11-21T12:00:00.000Z');
+  const [read] = await db.$queryRaw<{ at: Date; is_same: boolean }[]>`
+    SELECT to_timestamp(${noon.getTime() / 1_000}::float8) AS at,
+      to_timestamp(${noon.getTime() / 1_000}::float8) = ${noon}::timestamptz AS is_same`;
+  expect(read).toEqual({ at: noon, is_same: true });
 });

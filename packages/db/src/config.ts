@@ -9,9 +9,9 @@ const passwords = z.string().transform((text, context) => {
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
   const made: Partial<Record<DatabaseService, string>> = {};
   for (const entry of entries) {
-    const [name, password = ''] = entry.split(':');
+    const [name, password = '', ...more] = entry.split(':');
     const service = DATABASE_SERVICES.find((each) => each === name);
-    if (service && PASSWORD.test(password)) made[service] = password;
+    if (service && PASSWORD.test(password) && more.length === 0) made[service] = password;
   }
   if (Object.keys(made).length === entries.length) return made;
   context.addIssue({

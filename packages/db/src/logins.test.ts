@@ -196,6 +196,7 @@ describe('SERVICE_DATABASE_PASSWORDS', () => {
     'limiter',
     `ctl:${PASSWORD},ctl:${PASSWORD}`,
     'ctl:p@ss/word:of-a-url',
+    `ctl:${PASSWORD}:and-more`,
   ])('is refused as %s', (text) =>
     expect(() => read(text)).toThrow('SERVICE_DATABASE_PASSWORDS: must be SERVICE:PASSWORD'),
   );

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { emptyPostgres, eventually, type TestPostgres } from '@tidegate/testing';
 import pg from 'pg';
-import { migrate } from './migrate.ts';
+import { MIGRATION_LOCK, MIGRATIONS, migrate } from './migrate.ts';
 
 const SHIPPED = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
 const INIT = '20261121000000_init';
@@ -122,6 +122,12 @@ describe('migrate', () => {
     } finally {
       await dump.end();
     }
+  });
+
+  it('says so when somebody else migrates for too long', async () => {
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    const migrated = migrate(server.url, MIGRATIONS, 10_000, 50);
+    await expect(migrated).rejects.toThrow('another migration of this database is under way');
   });
 
   it('says so when its connection breaks in the middle', async () => {

@@ -63,22 +63,28 @@ export class MigrationError extends Error {
  *
  * @param directory migrations in Prisma's layout; default: this package's
  * @param connectTimeoutMs how long connecting may take
+ * @param othersTimeoutMs how long another migrator may take
  * @returns the names of the applied migrations, oldest first
- * @throws MigrationError when Postgres cannot be reached, when the file of an applied migration has
- * changed, or when a migration fails or has failed earlier and was not resolved
+ * @throws MigrationError when Postgres cannot be reached, when another migrator takes too long, when
+ * the file of an applied migration has changed, or when a migration fails or has failed earlier and
+ * was not resolved
  */
 export async function migrate(
   url: string,
   directory: string = MIGRATIONS,
   connectTimeoutMs: number = CONNECT_TIMEOUT_MS,
+  othersTimeoutMs: number = OTHERS_TIMEOUT_MS,
 ): Promise<string[]> {
   const migrations = await readMigrations(directory);
   const client = await connect(url, connectTimeoutMs).catch((cause: Error) => {
     throw new MigrationError(`no connection to Postgres: ${cause.message}`, { cause });
   });
   try {
-    await client.query(`SET lock_timeout = ${OTHERS_TIMEOUT_MS}`);
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await client.query(`SET lock_timeout = ${othersTimeoutMs}`);
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]).catch((cause: pg.DatabaseError) => {
+      if (cause.code !== LOCK_NOT_AVAILABLE) throw cause;
+      throw new MigrationError('another migration of this database is under way: try again later', { cause });
+    });
     await client.query(`SET lock_timeout = ${TABLE_TIMEOUT_MS}`);
     await client.query(RECORDS);
     const pending = findPending(migrations, await readRecords(client));

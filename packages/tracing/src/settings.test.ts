@@ -56,6 +56,15 @@ describe('the settings of tracing', () => {
     });
   });
 
+  it('have the headers for all signals and those for traces, as the exporter sends them', () => {
+    const settings = read({
+      ...at,
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=all,tenant=tide',
+      OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'authorization=traces',
+    });
+    expect(settings?.headers).toEqual({ authorization: 'traces', tenant: 'tide' });
+  });
+
   it.each([
     ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', /http\/protobuf, http\/json.*4318/],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', /http:\/\//],

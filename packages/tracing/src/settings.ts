@@ -90,7 +90,7 @@ export const tracingFields = {
     'Headers for the collector, for example its token: `authorization=Bearer%20…`',
   ),
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: secret(pairs.optional()).describe(
-    'The same for traces only. They replace the others',
+    'The same for traces only. The others are sent as well, unless these have the same name',
   ),
   OTEL_EXPORTER_OTLP_TIMEOUT: durationMs
     .optional()
@@ -149,7 +149,8 @@ export function tracingOf(config: z.output<z.ZodObject<typeof tracingFields>>): 
     url,
     protocol:
       config.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? config.OTEL_EXPORTER_OTLP_PROTOCOL ?? 'http/protobuf',
-    headers: config.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? config.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+    // The exporter adds those for all signals by itself if it finds them in the environment.
+    headers: { ...config.OTEL_EXPORTER_OTLP_HEADERS, ...config.OTEL_EXPORTER_OTLP_TRACES_HEADERS },
     timeoutMs: config.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? config.OTEL_EXPORTER_OTLP_TIMEOUT ?? TIMEOUT_MS,
     serviceName: config.OTEL_SERVICE_NAME ?? null,
     resource: config.OTEL_RESOURCE_ATTRIBUTES ?? {},

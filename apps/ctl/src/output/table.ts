@@ -11,7 +11,7 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): str
   const cells = rows.map((row) => columns.map(({ cell }) => cell(row)));
   const texts = cells.map((line) => line.map(shown));
   const widths = columns.map(({ title }, i) =>
-    Math.max(title.length, ...texts.map((line) => line[i]?.length ?? 0)),
+    texts.reduce((width, line) => Math.max(width, line[i]?.length ?? 0), title.length),
   );
   const right = columns.map((_, i) => cells.every((line) => typeof line[i] === 'number'));
   const render = (line: readonly string[]) =>

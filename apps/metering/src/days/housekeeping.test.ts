@@ -21,9 +21,12 @@ import { writeSettlements } from '../settlements/write.ts';
 import { readWrittenUsage, settlement } from '../testing/fixture.ts';
 import { Housekeeping } from './housekeeping.ts';
 
-const DAYS = ['2026-11-20', '2026-11-21'];
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+const dayBefore = (days: number): string => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+/** Their hours are kept, whenever the tests run. */
+const DAYS = [dayBefore(3), dayBefore(2)] as const;
+const [, DAY] = DAYS;
 
 const db = ownTestDb();
 let redis: TestRedis;
@@ -74,7 +77,7 @@ describe('settlements of a deleted organization', () => {
   it('are dropped when they come late, and those of others are not', async () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
     await deleteOrg(gone);
-    expect(await writeSettlements(db(), [ofDay(gone, '2026-11-21'), ofDay(stays, '2026-11-21')])).toBe(1);
+    expect(await writeSettlements(db(), [ofDay(gone, DAY), ofDay(stays, DAY)])).toBe(1);
     const usage = JSON.stringify(await readWrittenUsage(db()));
     expect(usage).toContain(stays);
     expect(usage).not.toContain(gone);
@@ -82,7 +85,7 @@ describe('settlements of a deleted organization', () => {
 
   it('are removed from the dead letters, and those of others stay', async () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
-    const [of, ofOther] = [gone, stays].map((orgId) => toQueued(ofDay(orgId, '2026-11-21')));
+    const [of, ofOther] = [gone, stays].map((orgId) => toQueued(ofDay(orgId, DAY)));
     const malformed = { orgId: gone, tokens: 'many' };
     const batches: Record<string, unknown[]> = {
       ofDeleted: [of, malformed],
@@ -117,8 +120,8 @@ describe('settlements of a deleted organization', () => {
     const orgId = await makeOrg();
     let deleted = false;
     const deletion = await db().$transaction(async (writer) => {
-      await writer.$executeRaw`INSERT INTO usage_day VALUES (${orgId}, '2026-11-21', 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1)`;
-      await writer.$executeRaw`INSERT INTO month_total VALUES (${orgId}, '2026-11', 1, 2)`;
+      await writer.$executeRaw`INSERT INTO usage_day VALUES (${orgId}, ${DAY}::date, 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1)`;
+      await writer.$executeRaw`INSERT INTO month_total VALUES (${orgId}, ${DAY.slice(0, 7)}, 1, 2)`;
       const deleting = deleteOrg(orgId).then(() => {
         deleted = true;
       });
@@ -149,10 +152,10 @@ describe('usage of a deleted organization', () => {
 
   it('is deleted at most 10,000 requests in a statement, and its day only after the last of them', async () => {
     const orgId = await makeOrg();
-    await writeSettlements(db(), [ofDay(orgId, '2026-11-21')]);
+    await writeSettlements(db(), [ofDay(orgId, DAY)]);
     await db().$executeRaw`
       INSERT INTO request (reservation_id, day, org_id, key_id, model_id, admitted_at, answered, streamed, reserved_tokens, charged_tokens)
-      SELECT 'many-' || i, '2026-11-21', ${orgId}, 'key_x', 'mdl_x', '2026-11-21', true, false, 1, 1
+      SELECT 'many-' || i, ${DAY}::date, ${orgId}, 'key_x', 'mdl_x', ${DAY}::timestamptz, true, false, 1, 1
       FROM generate_series(1, 10000) i`;
     await deleteOrg(orgId);
     const left = async () => [

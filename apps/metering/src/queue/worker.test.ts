@@ -34,6 +34,8 @@ beforeAll(async () => {
   redis = await testRedis();
   connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
   queue = new Queue(SETTLEMENT_QUEUE, { prefix: PREFIX, connection });
+  // One test takes its Redis away.
+  queue.on('error', () => {});
 });
 beforeEach(() => {
   logged = [];
@@ -87,6 +89,32 @@ it('rests when a full Redis refuses its commands, and goes on once there is room
   expect((await commandsOf('evalsha')) - scripts).toBeLessThan(100);
   await connection.config('SET', 'maxmemory', '0');
   await eventually(() => done === 8);
+});
+
+it('stops while Redis is away, once the job under way has ended', async () => {
+  const order: string[] = [];
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  worker = start(async () => {
+    order.push('began');
+    await ended;
+    order.push('ended');
+  });
+  await queue.add(SETTLEMENT_JOB, { settlements: [toQueued(settlement())] }, SETTLEMENT_JOB_OPTIONS);
+  await eventually(() => order.length > 0);
+  await redis.kill('SIGKILL');
+  try {
+    const closed = worker.close().then(() => order.push('closed'));
+    await eventually(() => logged.length > 0);
+    end();
+    await closed;
+    expect(order).toEqual(['began', 'ended', 'closed']);
+  } finally {
+    worker = undefined;
+    await redis.restart();
+  }
 });
 
 /** How often Redis has run this command. */

@@ -5,7 +5,7 @@ import {
   settlementQueuePrefix,
   settlementRetryDelayMs,
 } from '@tidegate/contracts';
-import { createRedisClient } from '@tidegate/redis';
+import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import type { Logger } from '@tidegate/runtime';
 import { UnrecoverableError, Worker } from 'bullmq';
 import type { MeteringMetrics } from '../metrics.ts';
@@ -45,7 +45,9 @@ export interface WorkerOptions {
 export interface SettlementWorker {
   /** Whether the worker takes jobs, as far as Redis lets it. */
   running(): boolean;
-  /** Stops taking jobs. Resolves when current jobs are done. */
+  /**
+   * Stops taking jobs. Resolves when current jobs are done. If Redis is away, they come again later.
+   */
   close(): Promise<void>;
 }
 
@@ -56,7 +58,13 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     socketTimeout: ANSWER_TIMEOUT_MS,
     retryStrategy: (tries: number) => Math.min(100 * tries, 1_000),
   });
-  const worker = new Worker(SETTLEMENT_QUEUE, (job) => attempt(options.process, job), {
+  const attempts = new Set<Promise<void>>();
+  const work = async (job: BatchJob) => {
+    const attempted = attempt(options.process, job);
+    attempts.add(attempted);
+    await attempted.finally(() => attempts.delete(attempted));
+  };
+  const worker = new Worker(SETTLEMENT_QUEUE, work, {
     prefix: settlementQueuePrefix(options.redisPrefix),
     connection,
     concurrency: options.concurrency,
@@ -99,11 +107,20 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     running: () => resting !== undefined || worker.isRunning(),
     async close() {
       clearTimeout(resting);
-      await worker.close();
+      // While Redis is away, BullMQ never ends.
+      const alone = untilLost(connection).then(() => Promise.allSettled(attempts));
+      await Promise.race([worker.close(), alone]);
       connection.disconnect();
     },
   };
 }
+
+/** Resolves when the client has no connection. */
+const untilLost = (connection: RedisClient): Promise<void> =>
+  new Promise((resolve) => {
+    if (connection.status === 'ready') connection.once('close', resolve);
+    else resolve();
+  });
 
 async function attempt(process: WorkerOptions['process'], job: BatchJob): Promise<void> {
   try {

@@ -128,7 +128,7 @@ function usageFrom(rows: readonly Row[]): Usage {
     else if (keyId === null) models.push({ modelId, model, modelDeleted, sums });
     else pairs.push({ keyId, key, keyPrefix, modelId, model, modelDeleted, sums });
   }
-  return { steps, models, pairs, pairCount: Math.max(0, ...rows.map((row) => row.pairs)) };
+  return { steps, models, pairs, pairCount: rows.find((row) => row.pairs > 0)?.pairs ?? 0 };
 }
 
 const where = (orgId: string, { within }: Period, { keyId, modelId }: UsageFilter): Sql =>

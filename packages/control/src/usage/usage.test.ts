@@ -167,6 +167,15 @@ describe('usage by key and model', () => {
     expect((await show()).totals.promptTokens).toBe(Number((2n ** 62n / 2_000n) * 3n));
   });
 
+  it('is shown however many keys and models there were', async () => {
+    await db().usageDay.deleteMany({ where: { orgId: pairsOrgId } });
+    await db().$executeRaw`
+      INSERT INTO usage_day SELECT ${pairsOrgId}, '2026-11-21', 'key_' || i, 'mdl_x', 1, 0, 1, 1, 0, 1, 1
+      FROM generate_series(1, 150000) i`;
+    const { rows, rowCount } = await show();
+    expect([rows.length, rowCount]).toEqual([150_000, 150_000]);
+  });
+
   it('comes busiest first and always in the same order; the first rows are the same however many are asked for', async () => {
     await fc.assert(
       fc.asyncProperty(used, fc.integer({ min: 1, max: 20 }), async (counts, maxRows) => {
