@@ -73,6 +73,8 @@ export class ProcessDriver implements Driver {
   }
 
   async forget(): Promise<void> {
+    // A record that is left belongs to another run: the model has moved away and back meanwhile.
+    if (this.#record()) return;
     removeRecord(this.#options.stateDir, this.#options.modelId);
     removeLog(this.#options.stateDir, this.#options.modelId);
   }
