@@ -106,8 +106,11 @@ export interface Driver {
    * asked before each change to it.
    */
   halt(isTaken?: IsTaken): Promise<void>;
-  /** Stops watching. The model stays as it is. */
-  release(): void;
+  /**
+   * Stops watching. The model stays as it is. Resolves, in bounded time, when no start that is
+   * under way can take effect any more.
+   */
+  release(): Promise<void>;
   /** Removes the files kept for a deleted model. Call it only after `halt`. */
   forget(): Promise<void>;
   /** The replicas that cannot be called now. Absent: the driver does not know them individually. */

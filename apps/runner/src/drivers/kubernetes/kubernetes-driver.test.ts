@@ -772,6 +772,28 @@ describe('switching off', () => {
     expect(counts).toEqual([3, 0]);
   });
 
+  it('comes after a switching on by another driver, once that one is released', async () => {
+    cluster.workload(DEPLOYMENT);
+    const connection = new Connection(cluster.kubeconfig(dir));
+    let carryOut = () => {};
+    const carriedOut = new Promise<void>((resolve) => {
+      carryOut = resolve;
+    });
+    let sent = false;
+    const send: Connection['send'] = async (call, signal) => {
+      sent ||= call.method === 'PUT';
+      if (call.method === 'PUT') await carriedOut;
+      return connection.send(call, signal);
+    };
+    api = new KubernetesApi({ send }, { lost: lost.signal, holds: () => true });
+    const { driver } = driverOf();
+    driver.launch(false);
+    await eventually(() => sent);
+    const released = driver.release().then(() => cluster.replicas(DEPLOYMENT));
+    carryOut();
+    expect(await released).toBe(3);
+  });
+
   it('waits for the pods of a workload that is deleted meanwhile, and of one that was deleted before', async () => {
     cluster.workload(DEPLOYMENT, 1);
     cluster.set('pods', [ending('Running')]);
