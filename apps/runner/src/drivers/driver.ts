@@ -91,6 +91,11 @@ export interface Driver {
    */
   launch(resumed: boolean): void;
   /**
+   * Takes over what a driver with other settings runs, as a resumed launch does. Absent: a launch
+   * that is not resumed looks for it.
+   */
+  takeOver?(replicas: readonly ReplicaAddress[], total: number): void;
+  /**
    * For a model that may or may not be running. Reports on it as `launch` does, but never starts
    * it: whether it may start is not decided yet. Absent: `leftBehind` always knows.
    */

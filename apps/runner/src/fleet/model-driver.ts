@@ -111,7 +111,7 @@ export class ModelDriver {
     if (isSame || !(isProcess || this.#replicas.length > 0)) this.#settings = spec;
     if (!isProcess) {
       this.#released = Promise.all([this.#released, this.#driver.release()]);
-      this.#replace();
+      this.#replace(isSame);
     } else if (isSame) this.#driver.change?.(accessOf(spec));
   }
 
@@ -138,12 +138,15 @@ export class ModelDriver {
     return this.#settings.driver.driver === 'process';
   }
 
-  #replace(): void {
+  /** @param isSame whether the new driver is for the servers that the previous one had */
+  #replace(isSame = false): void {
     void this.#driver.release();
     this.#waitsFor = '';
     this.#driver = this.#createDriver(this.#spec);
     this.#isLaunched = true;
-    this.#begin();
+    if (isSame && this.#replicas.length > 0 && this.#driver.takeOver)
+      this.#driver.takeOver(this.#replicas, this.#total);
+    else this.#begin();
   }
 
   #begin(): void {

@@ -56,6 +56,11 @@ export class KubernetesDriver implements Driver {
     this.#launch.begin(resumed ? replicas : null);
   }
 
+  takeOver(replicas: readonly ReplicaAddress[], total: number): void {
+    this.#found = { replicas, count: total };
+    this.launch(true);
+  }
+
   find(): void {
     void this.release();
     this.#launch = new Launch(this.#options, 0);
