@@ -91,6 +91,11 @@ export interface Driver {
    */
   launch(resumed: boolean): void;
   /**
+   * Takes over what a driver with other settings runs, as a resumed launch does. Absent: a launch
+   * that is not resumed looks for it.
+   */
+  takeOver?(replicas: readonly ReplicaAddress[], total: number): void;
+  /**
    * For a model that may or may not be running. Reports on it as `launch` does, but never starts
    * it: whether it may start is not decided yet. Absent: `leftBehind` always knows.
    */
@@ -106,8 +111,11 @@ export interface Driver {
    * asked before each change to it.
    */
   halt(isTaken?: IsTaken): Promise<void>;
-  /** Stops watching. The model stays as it is. */
-  release(): void;
+  /**
+   * Stops watching. The model stays as it is. Resolves, in bounded time, when no start that is
+   * under way can take effect any more.
+   */
+  release(): Promise<void>;
   /** Removes the files kept for a deleted model. Call it only after `halt`. */
   forget(): Promise<void>;
   /** The replicas that cannot be called now. Absent: the driver does not know them individually. */

@@ -84,7 +84,7 @@ export class ExternalDriver implements Driver {
     this.#run.abort();
   }
 
-  release(): void {
+  async release(): Promise<void> {
     this.#run.abort();
   }
 

@@ -19,6 +19,6 @@ export class UnusableDriver implements Driver {
   }
 
   async halt(): Promise<void> {}
-  release(): void {}
+  async release(): Promise<void> {}
   async forget(): Promise<void> {}
 }

@@ -98,7 +98,7 @@ class FakeDriver implements Driver {
     this.machine.end(this.spec.modelId);
   }
 
-  release(): void {}
+  async release(): Promise<void> {}
   async forget(): Promise<void> {}
 }
 

@@ -19,6 +19,8 @@ export class ModelDriver {
   readonly #create: CreateDriver;
   readonly #report: (report: DriverReport) => void;
   #driver: Driver;
+  /** When drivers that a change replaced start nothing more. Null: none was replaced. */
+  #released: Promise<unknown> | null = null;
   #isLaunched = false;
   /** It is not known yet whether the model runs. */
   #isFinding = false;
@@ -107,20 +109,25 @@ export class ModelDriver {
     const isProcess = this.#isProcess;
     const isSame = isSameServer(this.#settings.driver, spec.driver);
     if (isSame || !(isProcess || this.#replicas.length > 0)) this.#settings = spec;
-    if (!isProcess) this.#replace();
-    else if (isSame) this.#driver.change?.(accessOf(spec));
+    if (!isProcess) {
+      this.#released = Promise.all([this.#released, this.#driver.release()]);
+      this.#replace(isSame);
+    } else if (isSame) this.#driver.change?.(accessOf(spec));
   }
 
-  halt(isTaken?: IsTaken): Promise<void> {
+  async halt(isTaken?: IsTaken): Promise<void> {
     this.#isLaunched = false;
     this.#waitsFor = '';
     this.#isFinding = false;
-    return this.#driver.halt(isTaken);
+    void this.#driver.release();
+    // What they are starting must have started before it can be ended.
+    if (this.#released) await this.#released;
+    await this.#driver.halt(isTaken);
   }
 
   release(): void {
     this.#isLaunched = false;
-    this.#driver.release();
+    void this.#driver.release();
   }
 
   forget(): Promise<void> {
@@ -131,12 +138,15 @@ export class ModelDriver {
     return this.#settings.driver.driver === 'process';
   }
 
-  #replace(): void {
-    this.#driver.release();
+  /** @param isSame whether the new driver is for the servers that the previous one had */
+  #replace(isSame = false): void {
+    void this.#driver.release();
     this.#waitsFor = '';
     this.#driver = this.#createDriver(this.#spec);
     this.#isLaunched = true;
-    this.#begin();
+    if (isSame && this.#replicas.length > 0 && this.#driver.takeOver)
+      this.#driver.takeOver(this.#replicas, this.#total);
+    else this.#begin();
   }
 
   #begin(): void {

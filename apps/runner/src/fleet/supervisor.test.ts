@@ -36,7 +36,7 @@ class Stuck implements Driver {
     if (this.failures-- > 0) throw new Error('it still runs');
   }
 
-  release(): void {}
+  async release(): Promise<void> {}
   async forget(): Promise<void> {
     this.did.push('forget');
   }

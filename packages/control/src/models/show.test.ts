@@ -130,6 +130,28 @@ describe('one model', () => {
     }
   });
 
+  it('shows the path of a URL in such a reason to owners only, also in earlier conditions', async () => {
+    const id = await publish();
+    const why = (url: string) =>
+      `None of its 2 servers can be called. No chat completions API at ${url}: /models answered 404.`;
+    const reason = why('http://gpu:8000/secret-path/v1');
+    const failed = { condition: 'failed' } as const;
+    await db().model.update({ where: { id }, data: { ...failed, conditionReason: reason } });
+    const at = new Date(clock.now());
+    await db().conditionChange.create({ data: { ...failed, modelId: id, at, reason } });
+    for (const [role, seen] of [
+      ['owner', reason],
+      ['member', why('http://gpu:8000/…')],
+      ['viewer', why('http://gpu:8000/…')],
+    ] as const) {
+      const actor = await fixture.user(org, role);
+      const listed = value(await fixture.control.listModels(actor, { org })).find((one) => one.id === id);
+      const shown = value(await fixture.control.showModel(actor, { org, id }));
+      expect([listed?.conditionReason, shown.conditionReason]).toEqual([seen, seen]);
+      expect(shown.changes.map((change) => change.reason)).toEqual([seen]);
+    }
+  });
+
   it('never shows a command, not even to the owner', async () => {
     const id = value(
       await fixture.control.publishModel(OPERATOR, {

@@ -24,8 +24,9 @@ interface PublishedView {
 export interface ModelView extends PublishedView {
   readonly condition: Condition;
   /**
-   * Why it failed, or does not start yet; null otherwise. Below its first line, those who may
-   * change the model see what its process printed last, before it was ready.
+   * Why it failed, or does not start yet; null otherwise. Only those who may change the model see
+   * the paths of its URLs and, below the first line, what its process printed last, before it was
+   * ready.
    */
   readonly conditionReason: string | null;
 }
@@ -83,11 +84,21 @@ export const publishedView = (row: Model): PublishedView => ({
   publishedAt: row.publishedAt.toISOString(),
 });
 
-/** As seen by those who may not change the model: without what its process printed. */
+/** As seen by those who may not change the model. */
 export const withoutPrinted = <V extends ModelView>(view: V): V => ({
   ...view,
-  conditionReason: view.conditionReason?.split('\n', 1)[0] ?? null,
+  conditionReason: publicReason(view.conditionReason),
 });
+
+/** The paths of URLs, up to the colon or the full stop that ends each in a sentence. */
+const URL_PATHS = /(https?:\/\/[^\s/]+\/)\S+?(?=[:.]?(?:\s|$))/g;
+
+/**
+ * A reason for those who may not change the model: without what its process printed, and without
+ * the paths of URLs, which may hold secrets.
+ */
+export const publicReason = (reason: string | null): string | null =>
+  reason?.split('\n', 1)[0]?.replace(URL_PATHS, '$1…') ?? null;
 
 /** @param activity null: not known */
 export function activityOf(

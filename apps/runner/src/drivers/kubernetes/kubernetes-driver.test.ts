@@ -116,6 +116,16 @@ const container = (state: object, more: object = {}) => ({
   ...more,
 });
 
+/** It had been restarted several times before. Kubernetes keeps it. */
+const EVICTED = {
+  metadata: { name: 'qwen-0', labels: { app: POD.app } },
+  status: {
+    phase: 'Failed',
+    reason: 'Evicted',
+    containerStatuses: [container({ terminated: { exitCode: 137 } }, { restartCount: 3 })],
+  },
+};
+
 describe('switching on', () => {
   it('scales from 0 to the count of the model, and calls the ready endpoints of its Service', async () => {
     cluster.workload(DEPLOYMENT);
@@ -585,6 +595,21 @@ describe('a start that does not succeed', () => {
       'It has no pod yet.',
     ],
     ['it has no pod, and no event says why', [], [], 'It has no pod yet.'],
+    ['its pod has failed, and there is no other', [EVICTED], [], 'Pod qwen-0 failed (Evicted).'],
+    [
+      'a quota allows no pod, though one that was evicted is still there',
+      [EVICTED],
+      [
+        {
+          type: 'Warning',
+          reason: 'FailedCreate',
+          message: 'exceeded quota: gpus',
+          metadata: {},
+          involvedObject: { name: 'qwen-7f9c' },
+        },
+      ],
+      'FailedCreate: exceeded quota: gpus.',
+    ],
   ];
   it.each(late)('fails in the end because %s', async (_name, pods, events, reason) => {
     cluster.workload(DEPLOYMENT);
@@ -641,6 +666,20 @@ describe('a start that does not succeed', () => {
       expect.objectContaining(line('0/3 nodes are available: 3 had taints.')),
     ]);
     expect(last()).toBeUndefined();
+  });
+
+  it('has nothing to do with a pod that was evicted before and is still there', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.set('pods', [EVICTED, pod({ containerStatuses: [container({ running: {} })] })]);
+    let nowMs = 0;
+    const { driver, last, waits } = driverOf({}, { nowMs: () => nowMs });
+    driver.launch(false);
+    const looks = () => cluster.asked.filter(({ resource }) => resource === 'pods').length;
+    await eventually(() => looks() > 2);
+    nowMs = FAST.drivers.podProblemMs;
+    const before = looks();
+    await eventually(() => looks() > before + 2);
+    expect([last(), waits]).toEqual([undefined, []]);
   });
 
   it('keeps looking for its pods if the model is always on, and never scales the workload down', async () => {
@@ -770,6 +809,28 @@ describe('switching off', () => {
     await halted;
     const counts = cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? body.spec.replicas : []));
     expect(counts).toEqual([3, 0]);
+  });
+
+  it('comes after a switching on by another driver, once that one is released', async () => {
+    cluster.workload(DEPLOYMENT);
+    const connection = new Connection(cluster.kubeconfig(dir));
+    let carryOut = () => {};
+    const carriedOut = new Promise<void>((resolve) => {
+      carryOut = resolve;
+    });
+    let sent = false;
+    const send: Connection['send'] = async (call, signal) => {
+      sent ||= call.method === 'PUT';
+      if (call.method === 'PUT') await carriedOut;
+      return connection.send(call, signal);
+    };
+    api = new KubernetesApi({ send }, { lost: lost.signal, holds: () => true });
+    const { driver } = driverOf();
+    driver.launch(false);
+    await eventually(() => sent);
+    const released = driver.release().then(() => cluster.replicas(DEPLOYMENT));
+    carryOut();
+    expect(await released).toBe(3);
   });
 
   it('waits for the pods of a workload that is deleted meanwhile, and of one that was deleted before', async () => {

@@ -50,27 +50,32 @@ export class KubernetesDriver implements Driver {
   }
 
   launch(resumed: boolean): void {
-    this.release();
+    void this.release();
     const { replicas, count } = this.#found;
     this.#launch = new Launch(this.#options, count);
     this.#launch.begin(resumed ? replicas : null);
   }
 
+  takeOver(replicas: readonly ReplicaAddress[], total: number): void {
+    this.#found = { replicas, count: total };
+    this.launch(true);
+  }
+
   find(): void {
-    this.release();
+    void this.release();
     this.#launch = new Launch(this.#options, 0);
     this.#launch.find();
   }
 
   async halt(isTaken: IsTaken = async () => false): Promise<void> {
-    this.release();
     // If the workload is being switched on, that ends first, so that nothing starts after the halt.
-    await this.#launch?.switching;
+    await this.release();
     await haltWorkload(this.#options, isTaken);
   }
 
-  release(): void {
+  async release(): Promise<void> {
     this.#launch?.end();
+    await this.#launch?.switching;
   }
 
   async forget(): Promise<void> {}

@@ -78,6 +78,23 @@ describe('a Kubernetes workload that wakes on request', () => {
     expect(cluster.asked.filter(({ verb }) => verb === 'update')).toHaveLength(writes);
   });
 
+  it('runs on when its settings change while Kubernetes refuses to say what runs', async () => {
+    const id = await publish();
+    const runner = await harness.start({ kubernetes: kubernetes() });
+    const watcher = runner.watch('gw_1');
+    await runner.wake(id);
+    await eventually(() => watcher.condition(id) === 'CONDITION_RUNNING');
+    const refusal = { match: 'get deployments/scale', status: 403, message: 'may not' };
+    cluster.failures.push(...Array(20).fill(refusal));
+    const before = watcher.updates.length;
+    await harness.db.model.update({ where: { id }, data: { sleepAfterS: 500, version: { increment: 1 } } });
+    await runner.refresh(id);
+    await eventually(() => cluster.failures.length === 0);
+    const seen = watcher.updates.slice(before).flatMap(({ models }) => models);
+    expect(new Set(seen.map(({ condition }) => condition))).toEqual(new Set(['CONDITION_RUNNING']));
+    expect(cluster.replicas(DEPLOYMENT)).toBe(1);
+  });
+
   it('is starting while Kubernetes replaces its pod, and waits for that', async () => {
     const modelId = await publish();
     const runner = await harness.start({ kubernetes: kubernetes() });

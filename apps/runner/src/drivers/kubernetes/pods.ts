@@ -31,12 +31,24 @@ const TELLING_EVENTS = new Set([
   'FailedCreatePodSandBox',
 ]);
 
-/** The worst of what keeps the pods from being ready. Null: nothing is known. */
+/** Whether a pod has ended for good. Kubernetes keeps one that it has evicted for a long time. */
+export const isPodOver = ({ status }: V1Pod): boolean =>
+  status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+/** The worst of what keeps pods that have not ended from being ready. Null: nothing is known. */
 export function podProblemOf(pods: readonly V1Pod[]): PodProblem | null {
   const problems = pods
     .filter(({ metadata }) => !metadata?.deletionTimestamp)
     .flatMap((pod) => [...ofContainers(pod), ...ofPod(pod)]);
   return problems.find(({ lasting }) => lasting) ?? problems[0] ?? null;
+}
+
+/** How one of the pods has failed, as a sentence. Null: none has. */
+export function podFailureOf(pods: readonly V1Pod[]): string | null {
+  const failed = pods.find(({ status }) => status?.phase === 'Failed');
+  if (!failed) return null;
+  const { metadata, status } = failed;
+  return `Pod ${clean(metadata?.name)} failed (${clean(status?.reason) || 'no reason given'}).`;
 }
 
 /** What a Warning event says that a pod's status does not. Null: none says anything. */
@@ -59,8 +71,6 @@ const CRASHES = 3;
 
 function ofPod({ metadata, status }: V1Pod): PodProblem[] {
   const name = clean(metadata?.name);
-  if (status?.phase === 'Failed')
-    return [{ reason: `Pod ${name} failed (${clean(status.reason) || 'no reason given'}).`, lasting: false }];
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status !== 'False') return [];
   const why = clean(scheduled.message) || clean(scheduled.reason);

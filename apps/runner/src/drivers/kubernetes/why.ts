@@ -1,7 +1,7 @@
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { KubernetesApi } from './api.ts';
 import { describeApiError } from './errors.ts';
-import { eventProblemOf, type PodProblem, podProblemOf } from './pods.ts';
+import { eventProblemOf, isPodOver, type PodProblem, podFailureOf, podProblemOf } from './pods.ts';
 import { countOf } from './scale.ts';
 
 export interface NotReady extends PodProblem {
@@ -26,7 +26,8 @@ export async function whyNotReady(
     const scale = await api.scale(settings, signal);
     const { status } = scale;
     if (countOf(scale) === 0) return { reason: '', lasting: false, off: true };
-    const pods = status?.selector ? await api.pods(namespace, status.selector, signal) : [];
+    const all = status?.selector ? await api.pods(namespace, status.selector, signal) : [];
+    const pods = all.filter((one) => !isPodOver(one));
     const problem = podProblemOf(pods);
     if (problem) return { ...problem, off: false };
     if (endpointsProblem !== '') return { reason: endpointsProblem, lasting: true, off: false };
@@ -35,7 +36,7 @@ export async function whyNotReady(
     const events = thorough ? await api.warnings(namespace, about, signal) : [];
     const own = events.filter(({ involvedObject }) => makesPodsFor(name, involvedObject.name ?? ''));
     const told = eventProblemOf(pod ? events : own);
-    const none = pod ? 'None of its pods is ready.' : 'It has no pod yet.';
+    const none = pod ? 'None of its pods is ready.' : (podFailureOf(all) ?? 'It has no pod yet.');
     return { ...(told ?? { reason: none, lasting: false, usual: pod !== undefined }), off: false };
   } catch (error) {
     return { reason: describeApiError(error, settings), lasting: false, off: false };

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type IncomingMessage, request as plain } from 'node:http';
 import { request as secure } from 'node:https';
 import { withDeadline } from '@tidegate/runtime';
@@ -50,17 +49,15 @@ export function get(
   });
 }
 
-async function ask(
-  url: string,
-  headers: Record<string, string>,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
+function ask(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
   const send = url.startsWith('https:') ? secure : plain;
-  const request = send(url, { agent: false, headers, signal });
-  // Whoever reads the answer sees whether it breaks off.
-  request.on('error', () => {}).end();
-  const [answer] = await once(request, 'response');
-  return answer;
+  return new Promise((resolve, reject) => {
+    const request = send(url, { agent: false, headers, signal }, resolve);
+    request.on('error', reject);
+    // An answer that switches protocols is neither a response nor an error.
+    request.on('close', () => reject(new Error('no answer')));
+    request.end();
+  });
 }
 
 async function readBounded(answer: IncomingMessage): Promise<string | null> {

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LLAMA_CPP, startUpstream, type Upstream } from '@tidegate/testing';
 import { type InspectedServer, inspect } from './inspect.ts';
@@ -26,7 +29,7 @@ async function serverThat(models?: Said, completions?: Said): Promise<Upstream> 
   return server;
 }
 
-const find = (upstream: Upstream, more: Partial<InspectedServer> = {}) =>
+const find = (upstream: Pick<Upstream, 'url'>, more: Partial<InspectedServer> = {}) =>
   inspect(
     {
       baseUrl: `${upstream.url}/v1`,
@@ -260,6 +263,19 @@ describe('a server that does not answer', () => {
       await reply.closed;
     });
     expect(await find(server, { timeoutMs: 50 })).toEqual({ kind: 'no_answer', words: 'no answer in time' });
+  });
+
+  it('but switches to another protocol does not keep the probe waiting', async () => {
+    const switching = createServer(({ socket }) => {
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
+    }).listen(0, '127.0.0.1');
+    await once(switching, 'listening');
+    const { port } = switching.address() as AddressInfo;
+    const found = find({ url: `http://127.0.0.1:${port}` });
+    expect(await found.finally(() => switching.close())).toEqual({
+      kind: 'no_answer',
+      words: 'not an HTTP answer',
+    });
   });
 });
 

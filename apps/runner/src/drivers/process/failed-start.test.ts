@@ -210,6 +210,18 @@ describe('the last lines of the output', () => {
     expect(await output.tail(20)).toBe('loading\n');
   });
 
+  it.each([
+    ['of one line', 'x', ''],
+    ['that overwrites its lines', '\rready', 'ready'],
+  ])('never begin in the middle of a line, even in long output %s', async (_what, end, expected) => {
+    const stream = Object.assign(new PassThrough(), { unref: () => {} });
+    const output = captureOutput(stream as unknown as Socket);
+    // Of the secret, only the last part is still in the last 8 KiB.
+    stream.end(`sk-secret ${'x'.repeat(8 * 1024 - 5 - end.length)}${end}`);
+    stream.on('end', () => stream.destroy());
+    expect(await output.tail(60_000)).toBe(expected);
+  });
+
   it('are few, short and in plain text', () => {
     const noise = `\u001b[1;31mred\u001b[0m\u0000 \u202etxt\r\n10%\r50%\r100%\n\n\t\n\u001b]0;title\u0007done\n`;
     expect(lastLines(noise, [])).toBe('red txt\n100%\ndone');

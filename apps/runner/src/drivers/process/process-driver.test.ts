@@ -13,33 +13,36 @@ let stateDir: string;
 let leads: () => boolean;
 let reports: DriverReport[];
 let driver: ProcessDriver;
+let create: () => ProcessDriver;
 beforeEach(() => {
   stateDir = mkdtempSync(join(tmpdir(), 'tidegate-process-'));
   leads = () => true;
   reports = [];
-  driver = new ProcessDriver({
-    modelId: 'mdl_1',
-    settings: {
-      command: `echo >${join(stateDir, 'begun')}; exec sleep 1000`,
-      healthPath: '/',
-      startTimeoutS: 600,
-    },
-    access: { name: '', nameAssumed: true, key: '' },
-    stateDir,
-    ports: new Ports(stateDir, Math.random),
-    host: '127.0.0.1',
-    keepOutput: false,
-    env: { PATH: '/usr/bin:/bin' },
-    user: null,
-    alwaysOn: false,
-    timings: FAST.drivers,
-    leads: () => leads(),
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
-    random: Math.random,
-    report: (report) => reports.push(report),
-    onProbeFailure: () => {},
-  });
+  create = () =>
+    new ProcessDriver({
+      modelId: 'mdl_1',
+      settings: {
+        command: `echo >${join(stateDir, 'begun')}; exec sleep 1000`,
+        healthPath: '/',
+        startTimeoutS: 600,
+      },
+      access: { name: '', nameAssumed: true, key: '' },
+      stateDir,
+      ports: new Ports(stateDir, Math.random),
+      host: '127.0.0.1',
+      keepOutput: false,
+      env: { PATH: '/usr/bin:/bin' },
+      user: null,
+      alwaysOn: false,
+      timings: FAST.drivers,
+      leads: () => leads(),
+      nowMs: Date.now,
+      monotonicMs: () => performance.now(),
+      random: Math.random,
+      report: (report) => reports.push(report),
+      onProbeFailure: () => {},
+    });
+  driver = create();
 });
 afterEach(async () => {
   leads = () => true;
@@ -72,4 +75,22 @@ describe('a runner that stood still until another one led', () => {
     await expect(driver.halt()).rejects.toThrow('another runner leads');
     expect([isPidAlive(pid), readRecord(stateDir, 'mdl_1')?.ending]).toEqual([true, false]);
   });
+});
+
+it('a model that moved away leaves no files, but those of its next run if it has moved back', async () => {
+  const before = driver;
+  before.launch(false);
+  await eventually(hasBegun);
+  driver = create();
+  // Both end the same process. The one that is first starts the next.
+  await Promise.all([before.halt(), driver.halt()]);
+  driver.launch(false);
+  await eventually(() => readRecord(stateDir, 'mdl_1'));
+  const next = readRecord(stateDir, 'mdl_1');
+  await before.forget();
+  expect(readRecord(stateDir, 'mdl_1')).toEqual(next);
+  await driver.halt();
+  await driver.forget();
+  expect(readdirSync(stateDir)).toEqual(['begun']);
+  expect(isPidAlive(next?.pid ?? 0)).toBe(false);
 });

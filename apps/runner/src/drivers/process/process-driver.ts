@@ -26,7 +26,7 @@ export class ProcessDriver implements Driver {
   }
 
   launch(resumed: boolean): void {
-    this.release();
+    void this.release();
     this.#run = new ProcessRun(this.#options);
     const recorded = this.#record();
     if (recorded) this.#run.adopt(recorded, resumed);
@@ -38,8 +38,7 @@ export class ProcessDriver implements Driver {
   }
 
   async halt(): Promise<void> {
-    this.release();
-    await this.#spawning;
+    await this.release();
     await this.#clear();
   }
 
@@ -68,11 +67,14 @@ export class ProcessDriver implements Driver {
     }
   }
 
-  release(): void {
+  async release(): Promise<void> {
     this.#run?.end();
+    await this.#spawning;
   }
 
   async forget(): Promise<void> {
+    // A record that is left belongs to another run: the model has moved away and back meanwhile.
+    if (this.#record()) return;
     removeRecord(this.#options.stateDir, this.#options.modelId);
     removeLog(this.#options.stateDir, this.#options.modelId);
   }

@@ -76,7 +76,9 @@ export function readOutputFromLog(file: string, fromBytes: number): ProcessOutpu
 /** Drops a first line whose beginning is missing: half a secret would not be recognized as one. */
 function wholeLines(tail: Buffer): string {
   const text = tail.toString('utf8');
-  return tail.length < MAX_TAIL_BYTES ? text : text.slice(text.indexOf('\n') + 1);
+  if (tail.length < MAX_TAIL_BYTES) return text;
+  const end = text.search(/[\r\n]/);
+  return end < 0 ? '' : text.slice(end + 1);
 }
 
 const MAX_LINES = 5;
