@@ -11,7 +11,7 @@ import {
   startAdmin,
 } from '@tidegate/runtime';
 import { startTracing } from '@tidegate/tracing';
-import { Agent, buildConnector } from 'undici';
+import { Agent } from 'undici';
 import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
 import { lowerHelpers } from './body/priority.ts';
@@ -26,6 +26,7 @@ import { createResolve } from './images/resolve.ts';
 import type { RefusalReports } from './limiter/refusal-reports.ts';
 import type { RemoteLimiter } from './limiter/remote-limiter.ts';
 import { observeParts } from './observe/gauges.ts';
+import { createConnector } from './upstream/connector.ts';
 
 /** Added to the time for draining, to end remaining requests, flush and close. */
 const SHUTDOWN_MARGIN_MS = 20_000;
@@ -98,7 +99,7 @@ function openClients(service: Service, config: Config, log: Logger) {
     pipelining: 1,
     keepAliveTimeout: UPSTREAM_KEEP_ALIVE_MS,
     // One function for all servers, so that V8 optimizes it for all of them.
-    connect: buildConnector({ timeout: config.UPSTREAM_CONNECT_TIMEOUT_MS }),
+    connect: createConnector({ timeout: config.UPSTREAM_CONNECT_TIMEOUT_MS }),
   });
   service.onShutdown('upstream connections', () => upstream.destroy());
   const parser = createParser({

@@ -18,10 +18,7 @@ export class ResponseSink implements StreamSink {
   begin(): void {
     const { response, requestId, headers } = this.#exchange;
     this.#exchange.facts.firstChunkAtMs = performance.now();
-    response.on('drain', () => {
-      response.socket?.setTimeout(0);
-      this.onDrain?.();
-    });
+    response.on('drain', this.#onDrained);
     response.writeHead(200, [
       'x-request-id',
       requestId,
@@ -41,4 +38,19 @@ export class ResponseSink implements StreamSink {
     if (!isTaken) response.socket?.setTimeout(this.#unreadTimeoutMs);
     return isTaken;
   }
+
+  /**
+   * Node also calls this while an answer that is pipelined behind this one is being written,
+   * whether or not the connection has drained.
+   */
+  readonly #onDrained = (): void => {
+    const { socket } = this.#exchange.response;
+    if (socket?.destroyed) return;
+    if (socket?.writableNeedDrain) {
+      socket.once('drain', this.#onDrained);
+      return;
+    }
+    socket?.setTimeout(0);
+    this.onDrain?.();
+  };
 }

@@ -8,6 +8,7 @@ import { createParser } from '../body/parse.ts';
 import { readConfig } from '../config.ts';
 import type { Gateway } from '../gateway.ts';
 import { type GatewayServer, startServer } from '../http/server.ts';
+import { createConnector } from '../upstream/connector.ts';
 import { FakeLimiter } from './fake-limiter.ts';
 import { FakeRunner } from './fake-runner.ts';
 
@@ -78,7 +79,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     config.RUNNER_ADDRESS.map(({ pool, address }) => [pool, createRunnerClient(address)]),
   );
   const parser = createParser();
-  const upstream = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
+  const upstream = new Agent({ connect: createConnector({ timeout: CONNECT_TIMEOUT_MS }) });
   const assembled = createGateway({
     config,
     ...logsTo(logged),
