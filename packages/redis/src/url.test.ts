@@ -53,7 +53,11 @@ describe('a Redis URL', () => {
       'redis+cluster://hunter2:0': /addresses as host:port/,
       'redis+cluster://hunter2:1,': /addresses as host:port/,
       'redis+cluster://hunter2:1/4': /must not name a database/,
+      'redis://:hunter2@2@a:1': /percent-encoded/,
+      'rediss+cluster://:hunter2#@a:1': /percent-encoded/,
+      'redis://': /names no host/,
       'redis+cluster://%hunter2@a:1': /percent-encoding/,
+      'redis://:100%hunter2@a:1': /percent-encoding/,
       'redis+sentinel://hunter2:1': /the master's name/,
     };
     for (const [url, reason] of Object.entries(reasons)) {

@@ -43,10 +43,7 @@ const MAX_PORT = 65_535;
  */
 export function parseRedisUrl(text: string): RedisTarget {
   const parts = SHAPE.exec(text)?.groups;
-  if (!parts)
-    throw new RedisUrlError(
-      'must start with redis://, redis+sentinel:// or redis+cluster://, with rediss in place of redis for TLS',
-    );
+  if (!parts) throw new RedisUrlError(whyNot(text));
   const { kind, login, hosts = '', path = '', query = '' } = parts;
   const tls = parts.tls === 's';
   if (kind === 'sentinel') return sentinelOf(hosts, path, query, login, tls);
@@ -57,8 +54,21 @@ export function parseRedisUrl(text: string): RedisTarget {
   }
   if (hosts.includes(','))
     throw new RedisUrlError('must be redis+cluster:// or redis+sentinel:// to name several addresses');
+  // The client would decode it and fail without saying of what.
+  loginOf(login);
   if (!URL.canParse(text)) throw new RedisUrlError('is not a URL');
   return { kind: 'single', url: text };
+}
+
+const SCHEME = /^rediss?(?:\+(?:cluster|sentinel))?:\/\//;
+
+/** Why a text does not have the shape of a Redis URL. */
+function whyNot(text: string): string {
+  if (!SCHEME.test(text))
+    return 'must start with redis://, redis+sentinel:// or redis+cluster://, with rediss in place of redis for TLS';
+  return /[@#]/.test(text)
+    ? 'must have its user and password percent-encoded: @ is %40, # is %23, / is %2F'
+    : 'names no host';
 }
 
 /** The schema of REDIS_URL in a configuration. */

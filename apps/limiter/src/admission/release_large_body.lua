@@ -1,5 +1,4 @@
--- Gives a large-body slot back. If the slot is not held yet, a later attempt to take it is refused.
--- Idempotent.
+-- Gives a large-body slot back. A later attempt to take or restore it is refused. Idempotent.
 --
 -- KEYS  1 fenced  2 org  3 open records of the instance  4 withdrawn markers
 -- ARGV  1 offset (us)  2 instance id  3 field of the open records (large:<admission id>)
@@ -23,4 +22,5 @@ if not held then
 end
 redis.call('HDEL', open, field)
 release_slots(org_data, 'large', 1)
+mark_against_restore(org_data, instance_id, open, withdrawn, field, now_us(offset_us))
 return { 'released' }

@@ -4,6 +4,7 @@ import { type TestRedis, testRedis } from '@tidegate/testing';
 import type { ScriptDeps } from '../script-deps.ts';
 import { openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putInstance, putKey, putOrg } from '../testing/org.ts';
+import { releaseLargeBody, takeLargeBody } from './large-body.ts';
 import { type LostAdmission, restore, restoreSettled } from './restore.ts';
 import { settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
@@ -76,6 +77,13 @@ describe('a repeated restore', () => {
     expect(await withdraw(scriptDeps, lost, admission)).toEqual({ kind: 'withdrawn' });
     expect(await restore(scriptDeps, lost)).toBe('lease_lost');
     expect(await held()).toEqual({ org: 0, key: 0, reserved: 0, outbox: 0 });
+  });
+
+  it('of a large body that arrives after its release holds nothing', async () => {
+    expect(await takeLargeBody(scriptDeps, lost, true)).toEqual({ kind: 'taken' });
+    await releaseLargeBody(scriptDeps, lost);
+    expect(await takeLargeBody(scriptDeps, lost, true)).toEqual({ kind: 'lease_lost' });
+    expect(await test.redis.hget(test.names.org(lost.orgId), 'large')).toBe('0');
   });
 
   it('that arrives after the settlement itself was restored holds nothing', async () => {

@@ -44,10 +44,5 @@ if reserved and redis.call('EXISTS', month_data) == 1 then
   redis.call('HINCRBY', month_data, 'requests', '-1')
   redis.call('HINCRBY', month_data, 'reserved', exact(-record.context_tokens))
 end
--- A repeat of its restore may still be on the way. Once the organization is open, such a repeat is
--- too late.
-local opens_us = redis.call('HGET', org_data, 'opens_us')
-if opens_us and now < opens_us + 0 then
-  mark_withdrawn(org_data, instance_id, open, withdrawn, admission_id, now)
-end
+mark_against_restore(org_data, instance_id, open, withdrawn, admission_id, now)
 return { 'withdrawn' }

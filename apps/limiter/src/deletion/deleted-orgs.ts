@@ -27,17 +27,27 @@ export class DeletedOrgs {
     this.#options = options;
   }
 
-  /** Resolves to how many organizations are forgotten for good. */
-  async run(): Promise<number> {
+  /** Rejects if an organization could not be forgotten, but only after the others are done. */
+  async run(): Promise<void> {
     const { db } = this.#options;
     const orgs = await db.$queryRaw<{ org_id: string; final: boolean }[]>`
       SELECT org_id, deleted_at < now() - interval '1 minute' AS final FROM deleted_org
       WHERE forgotten_at IS NULL ORDER BY deleted_at LIMIT ${MAX_ORGS}`;
-    for (const { org_id } of orgs) await this.forget(org_id);
-    const done = orgs.filter(({ final }) => final).map(({ org_id }) => org_id);
-    if (done.length === 0) return 0;
-    return db.$executeRaw`
-      UPDATE deleted_org SET forgotten_at = now() WHERE org_id = ANY(${done}::text[]) AND forgotten_at IS NULL`;
+    const errors: unknown[] = [];
+    const done: string[] = [];
+    for (const { org_id, final } of orgs) {
+      try {
+        await this.forget(org_id);
+        if (final) done.push(org_id);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (done.length > 0)
+      await db.$executeRaw`
+        UPDATE deleted_org SET forgotten_at = now()
+        WHERE org_id = ANY(${done}::text[]) AND forgotten_at IS NULL`;
+    if (errors.length > 0) throw errors[0];
   }
 
   /** Forgets an organization again that an older copy of Redis has brought back. */

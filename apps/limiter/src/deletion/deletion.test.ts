@@ -4,6 +4,9 @@ import { closeDb, type Db } from '@tidegate/db';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import type { Limiter } from '../limiter.ts';
+import { LimiterError } from '../limiter-error.ts';
+import type { NoticeHub } from '../notices/hub.ts';
+import type { Store } from '../redis/store.ts';
 import { readKey } from '../seeding/rows.ts';
 import { seedKey } from '../seeding/seed.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
@@ -19,6 +22,7 @@ import {
 import { beatingInstance, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
 import type { LimiterTiming } from '../timing.ts';
+import { DeletedOrgs } from './deleted-orgs.ts';
 
 /** Keeps the chore from running until a test decides that it may. */
 const NEVER_MS = 2_000_000_000;
@@ -175,6 +179,23 @@ describe('a deleted organization', () => {
     await db.$executeRaw`UPDATE deleted_org SET deleted_at = now() - interval '2 minutes' WHERE org_id = ${orgId}`;
     await eventually(async () => (await isDone()) !== null);
     expect(await keysOf(orgId)).toEqual([]);
+  });
+
+  it('is forgotten although the server of another one is unavailable', async () => {
+    const session = rig.session(await limiter());
+    const [stuck, other] = [await busyOrg(session), await busyOrg(session)];
+    for (const { orgId } of [stuck, other]) await deleteInPostgres(orgId);
+    const { store, names } = test;
+    const command: Store['command'] = (name, key, ...args) =>
+      key === names.org(stuck.orgId)
+        ? Promise.reject(new LimiterError('redis', 'its server is unavailable'))
+        : store.command(name, key, ...args);
+    const partly = { command, commandAt: store.commandAt.bind(store) } as Store;
+    const notices = { publish: () => Promise.resolve() } as unknown as NoticeHub;
+    const deletedOrgs = new DeletedOrgs({ ...test.scriptDepsAt(0), store: partly, db, notices });
+    await expect(deletedOrgs.run()).rejects.toThrow('its server is unavailable');
+    expect(await keysOf(other.orgId)).toEqual([]);
+    await forget(session, stuck.orgId);
   });
 
   it('is not forgotten while Postgres has it', async () => {

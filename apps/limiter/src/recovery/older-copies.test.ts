@@ -4,10 +4,15 @@ import { monthOf } from '@tidegate/limits';
 import { callUnary } from '@tidegate/rpc';
 import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { DeletedOrgs } from '../deletion/deleted-orgs.ts';
+import { NoticeHub } from '../notices/hub.ts';
+import type { RedisLink } from '../redis/link.ts';
+import { Seeder } from '../seeding/seeder.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
 import { changePlan, connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
 import { beatingInstance, monthOfOrg, PATIENT_CALL, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
+import { OlderCopies } from './older-copies.ts';
 
 let postgres: TestPostgres;
 let redis: TestRedis;
@@ -82,6 +87,36 @@ describe('beside an older Redis', () => {
     await startBeside('are refused now');
     expect((await admit()).outcome).toBe('keyInvalid');
   });
+});
+
+/** As in a cluster, where a replica may take over to which the limiter is connected already. */
+it('a replica that has taken over is compared, too', async () => {
+  const replicas = store.shards.all().map((server) => server.duplicate());
+  await Promise.all(replicas.map((replica) => replica.connect()));
+  let serving = store.shards.all();
+  const link = { shards: { all: () => serving }, ready: () => true } as unknown as RedisLink;
+  const scriptDeps = store.scriptDepsAt(0);
+  const notices = new NoticeHub({ store: scriptDeps.store, connect: link.connect, channel: 'none' });
+  const parts = { ...scriptDeps, db, link, notices };
+  const copies = new OlderCopies({
+    ...parts,
+    seeder: new Seeder(scriptDeps, db),
+    deletedOrgs: new DeletedOrgs(parts),
+    logger: createLogger({ service: 'limiter', level: 'silent' }),
+  });
+  try {
+    const { key, admit } = await usedKey();
+    await copies.run();
+    // It was revoked first, but the replica did not have that yet.
+    await db.apiKey.delete({ where: { id: key.keyId } });
+    await copies.run();
+    expect((await admit()).admitted).toBeTruthy();
+    serving = replicas;
+    await copies.run();
+    expect((await admit()).outcome).toBe('keyInvalid');
+  } finally {
+    for (const replica of replicas) replica.disconnect();
+  }
 });
 
 describe('beside an older Postgres', () => {

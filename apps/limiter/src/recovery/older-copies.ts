@@ -1,6 +1,7 @@
 import { orgIdOfTag } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import { type Chore, createOutage, type Logger, startChore } from '@tidegate/runtime';
+import type { Redis } from 'ioredis';
 import type { DeletedOrgs } from '../deletion/deleted-orgs.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
@@ -25,9 +26,10 @@ export interface OlderCopiesOptions extends ScriptDeps {
 }
 
 /**
- * Compares Redis with Postgres after each connection to a Redis server, in case an older copy of
- * either was put in place from a backup. Normally everything agrees, and nothing is changed. Where
- * it does not, the stricter side counts:
+ * Compares Redis with Postgres after each connection to a Redis server, and when a replica has
+ * taken over in a cluster. An older copy of either may be in place: from a backup, or because the
+ * replica lacked something. Normally everything agrees, and nothing is changed. Where it does not,
+ * the stricter side counts:
  *
  * - a month has at least what Postgres has
  * - a key that either side knows as revoked is refused, and so is one that Postgres does not have
@@ -38,6 +40,8 @@ export interface OlderCopiesOptions extends ScriptDeps {
 export class OlderCopies {
   readonly #options: OlderCopiesOptions;
   #due = true;
+  /** The servers that were compared last. */
+  #compared: readonly Redis[] = [];
   #running: Promise<void> | null = null;
 
   constructor(options: OlderCopiesOptions) {
@@ -51,7 +55,10 @@ export class OlderCopies {
 
   /** Compares, if that is due. Rejects if Redis or Postgres is unavailable: then it stays due. */
   run(): Promise<void> {
-    if (!this.#due || !this.#options.link.ready()) return Promise.resolve();
+    const { link } = this.#options;
+    // A replica was connected long before it takes over.
+    const hasOther = link.shards.all().some((server) => !this.#compared.includes(server));
+    if (!(this.#due || hasOther) || !link.ready()) return Promise.resolve();
     this.#running ??= this.#compare().finally(() => {
       this.#running = null;
     });
@@ -59,8 +66,9 @@ export class OlderCopies {
   }
 
   async #compare(): Promise<void> {
-    const { logger } = this.#options;
+    const { link, logger } = this.#options;
     this.#due = false;
+    this.#compared = link.shards.all();
     try {
       const raised = await this.#raiseMonths();
       const orgs = await this.#putLimitsBack();
