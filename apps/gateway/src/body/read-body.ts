@@ -201,7 +201,7 @@ class BodyReader {
 }
 
 /** The result for an unfinished body. Whoever aborted the signal may know a better reason. */
-const HUNG_UP: Aborted = { kind: 'aborted', reason: 'client_closed' };
+export const HUNG_UP: Aborted = { kind: 'aborted', reason: 'client_closed' };
 
 const ENCODED = newRefusal({
   code: 'invalid_request',
