@@ -9,8 +9,8 @@ import { LOG_LEVELS } from './levels.ts';
  */
 
 const MAX_PORT = 65_535;
-/** The longest delay that a Node timer accepts. */
-const MAX_MS = 2 ** 31 - 1;
+/** The longest delay that a Node timer accepts. With a longer one it fires at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_SHUTDOWN_DELAY_MS = 3_600_000;
 
 export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER) {
@@ -26,7 +26,7 @@ export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER) 
 /** A port to listen on. 0 means any free port. */
 export const port = wholeNumber(0, MAX_PORT);
 export const count = wholeNumber(1);
-export const durationMs = wholeNumber(1, MAX_MS);
+export const durationMs = wholeNumber(1, MAX_TIMER_MS);
 
 export const trustedProxies = wholeNumber(0)
   .default(0)

@@ -119,6 +119,18 @@ describe('a service', () => {
     expect(stdout).not.toContain('reached');
   });
 
+  it('lets a shutdown take its time even if its deadline is later than a timer can be', async () => {
+    const { child, printed, ended } = await run(`
+      service.configure({ shutdownTimeoutMs: 2 ** 31 + 20_000 });
+      service.onShutdown('drain', () => new Promise((resolve) => setTimeout(resolve, 100)));
+      say('up');
+    `);
+    await printed(/up/);
+    child.kill('SIGTERM');
+    const { code, stdout } = await ended();
+    expect([code, stdout.includes('took too long')]).toEqual([0, false]);
+  });
+
   it('exits 1 at once on a later second signal', async () => {
     const { child, printed, ended } = await run(`
       service.onShutdown('drain', () => { say('draining'); return new Promise(() => {}); });

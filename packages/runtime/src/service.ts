@@ -1,4 +1,5 @@
 import { ConfigError } from './config.ts';
+import { MAX_TIMER_MS } from './fields.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { within } from './within.ts';
 
@@ -71,7 +72,8 @@ class RunningService implements Service {
     if (logger) this.#logger = logger;
     if (ports) this.#ports = ports;
     if (shutdownDelayMs !== undefined) this.#shutdownDelayMs = shutdownDelayMs;
-    if (shutdownTimeoutMs !== undefined) this.#shutdownTimeoutMs = shutdownTimeoutMs;
+    // A setting may already be as long as a timer can be, and the service adds to it.
+    if (shutdownTimeoutMs !== undefined) this.#shutdownTimeoutMs = Math.min(shutdownTimeoutMs, MAX_TIMER_MS);
   }
 
   onShutdown(name: string, stop: () => void | Promise<void>): void {

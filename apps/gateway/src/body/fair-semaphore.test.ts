@@ -7,8 +7,8 @@ function started(options: { permits: number; maxWaiting: number }) {
   const rests: { ms: number; end: () => void }[] = [];
   const semaphore = new FairSemaphore({ ...options, after: (end, ms) => rests.push({ ms, end }) });
   const acquired: string[] = [];
-  const acquire = async (orgId: string): Promise<boolean> => {
-    const got = await semaphore.acquire(orgId);
+  const acquire = async (orgId: string, signal?: AbortSignal): Promise<boolean> => {
+    const got = await semaphore.acquire(orgId, signal);
     if (got) acquired.push(orgId);
     return got;
   };
@@ -128,6 +128,23 @@ describe('a fair semaphore', () => {
       ),
       { numRuns: 50 },
     );
+  });
+
+  it('lets a caller leave while it waits, whose place is free for another one', async () => {
+    const { semaphore, acquired, acquire, settle } = started({ permits: 1, maxWaiting: 4 });
+    const leaving = new AbortController();
+    expect(await acquire('a', leaving.signal)).toBe(true);
+    const left = acquire('b', leaving.signal);
+    expect(await acquire('b')).toBe(false);
+    leaving.abort();
+    expect(await left).toBe(false);
+    expect(await acquire('c', leaving.signal)).toBe(false);
+    for (const orgId of ['b', 'c']) void acquire(orgId);
+    for (const orgId of ['a', 'b', 'c']) {
+      semaphore.release(orgId);
+      await settle();
+    }
+    expect(acquired.join('')).toBe('abc');
   });
 
   it('rejects everyone who waits, and everyone who comes later, once it is closed', async () => {

@@ -41,17 +41,22 @@ export class FairSemaphore {
 
   /**
    * Resolves to true once the caller holds the semaphore, which it then must release. Resolves to
-   * false at once if too many wait already. Rejects once closed.
+   * false at once if too many wait already, and when the signal aborts. Rejects once closed.
    */
-  async acquire(orgId: string): Promise<boolean> {
+  async acquire(orgId: string, signal?: AbortSignal): Promise<boolean> {
     const { maxWaiting } = this.#options;
     if (this.#closed) throw new Error(CLOSED);
+    if (signal?.aborted) return false;
     if (this.#take(orgId)) return true;
     const ofOrg = this.#waiting.get(orgId) ?? [];
     if (this.#waitingCount === maxWaiting || ofOrg.length === this.#maxWaitingOfOrg) return false;
     this.#waiting.set(orgId, ofOrg);
     this.#waitingCount++;
-    return new Promise((resolve, reject) => ofOrg.push({ resolve, reject }));
+    return new Promise((resolve, reject) => {
+      const waiter = { resolve, reject };
+      ofOrg.push(waiter);
+      signal?.addEventListener('abort', () => this.#leave(orgId, waiter));
+    });
   }
 
   /** Gives the permit back. The organization gets its next one after `restMs` at the earliest. */
@@ -80,6 +85,17 @@ export class FairSemaphore {
     if (left > 0) this.#resting.set(orgId, left);
     else this.#resting.delete(orgId);
     this.#serve();
+  }
+
+  /** Does nothing if the caller no longer waits. */
+  #leave(orgId: string, waiter: PermitWaiter): void {
+    const ofOrg = this.#waiting.get(orgId) ?? [];
+    const at = ofOrg.indexOf(waiter);
+    if (at === -1) return;
+    ofOrg.splice(at, 1);
+    if (ofOrg.length === 0) this.#waiting.delete(orgId);
+    this.#waitingCount--;
+    waiter.resolve(false);
   }
 
   /** Returns false if all permits are held, or if the organization holds one or rests. */

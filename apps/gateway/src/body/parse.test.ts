@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { buildUpstreamBody, isRefusal } from '@tidegate/contracts';
 import { MovedPieces } from '../bytes/moved-pieces.ts';
+import { endsEarly, isAborted } from '../ending.ts';
 import { createParser, type Parser } from './parse.ts';
 import type { Body } from './read-body.ts';
 
@@ -59,7 +60,7 @@ describe('createParser', () => {
       messages: [{ role: 'user', content: [link, { type: 'text', text: 'hé' }] }],
     });
     const parsed = await parser.parse(inOnePiece(body), 'org');
-    if (isRefusal(parsed)) throw new Error(parsed.message);
+    if (endsEarly(parsed)) throw new Error(JSON.stringify(parsed));
     expect(parsed).toMatchObject({
       model: 'm',
       stream: true,
@@ -227,6 +228,20 @@ describe('createParser', () => {
     for (const refusal of refused)
       expect(refusal).toMatchObject({ code: 'rate_limit_exceeded', retryAfterS: 1 });
     expect(await refusalOf(busy, bodyOf({}))).toBeNull();
+  });
+
+  it('does not parse a body that was left while it waited', async () => {
+    const parser = parserOf({ workerBytes: 0, maxThreads: 1 });
+    const client = new AbortController();
+    const order: string[] = [];
+    const parse = async (name: string, signal?: () => AbortSignal) => {
+      const parsed = await parser.parse(inOnePiece(bodyOf({})), 'a', signal);
+      order.push(isAborted(parsed) ? `${name} left` : name);
+    };
+    const parsing = ['first', 'second'].map((name) => parse(name, () => client.signal));
+    client.abort();
+    await Promise.all([...parsing, parse('third')]);
+    expect(order).toEqual(['second left', 'first', 'third']);
   });
 
   it('rejects bodies that wait or are being parsed when it is closed', async () => {

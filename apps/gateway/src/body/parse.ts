@@ -1,11 +1,12 @@
-import { type CompletionRequest, isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
+import { type CompletionRequest, isRefusal, newRefusal } from '@tidegate/contracts';
 import { MovedPieces } from '../bytes/moved-pieces.ts';
+import type { EarlyEnd } from '../ending.ts';
 import { LoopTurns } from '../loop-turns.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
 import { LongBodies } from './long-bodies.ts';
 import { joined, parseBody } from './parse-body.ts';
 import { ParsePool } from './parse-pool.ts';
-import { BODY_BYTES_A_TURN, type Body } from './read-body.ts';
+import { BODY_BYTES_A_TURN, type Body, HUNG_UP } from './read-body.ts';
 import { restAfter, restAfterRefusal } from './rest.ts';
 
 export interface ParserOptions {
@@ -37,8 +38,11 @@ export interface Parser {
    * thread and on the workers. An organization gets at most a third of one worker's time, or an
    * eleventh while its bodies are refused. Rejects only if a worker dies or cannot start, or if the
    * parser is closed.
+   *
+   * @param signal asked for only if a worker parses the body. When it aborts, a body that still
+   * waits for the worker leaves: resolves to an abort.
    */
-  parse(body: Body, orgId: string): Promise<CompletionRequest | Refusal>;
+  parse(body: Body, orgId: string, signal?: () => AbortSignal): Promise<CompletionRequest | EarlyEnd>;
   /**
    * Must be called when a later step refuses a request that `parse` returned. If a worker parsed
    * it, the organization then rests as long as after a body that `parse` refuses.
@@ -82,8 +86,8 @@ export function createParser(options: ParserOptions = {}): Parser {
   };
   /** How long a worker was busy with each request. */
   const workerMs = new WeakMap<CompletionRequest, number>();
-  const parseInWorker = async (body: Body, orgId: string) => {
-    if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
+  const parseInWorker = async (body: Body, orgId: string, signal?: AbortSignal) => {
+    if (!(await semaphore.acquire(orgId, signal))) return signal?.aborted ? HUNG_UP : PARSERS_BUSY;
     let restMs = 0;
     try {
       const done = await pool.run(body);
@@ -95,14 +99,17 @@ export function createParser(options: ParserOptions = {}): Parser {
     }
   };
   return {
-    parse: async (body, orgId) => {
+    parse: async (body, orgId, signal) => {
       const { pieces, bytes } = body;
-      if (pieces instanceof MovedPieces) return parseInWorker(body, orgId).finally(() => pieces.discard());
-      if (bytes >= workerBytes) return parseInWorker(body, orgId);
+      if (pieces instanceof MovedPieces)
+        return parseInWorker(body, orgId, signal?.()).finally(() => pieces.discard());
+      if (bytes >= workerBytes) return parseInWorker(body, orgId, signal?.());
       const turn = turns.take(orgId, bytes);
       if (turn) await turn;
       if (bytes < TIMED_BYTES) return parseBody(joined(pieces));
-      return longBodies.isOverBudget(orgId) ? parseInWorker(body, orgId) : parseHere(joined(pieces), orgId);
+      return longBodies.isOverBudget(orgId)
+        ? parseInWorker(body, orgId, signal?.())
+        : parseHere(joined(pieces), orgId);
     },
     refused: (request, orgId) => {
       const ms = workerMs.get(request);

@@ -182,6 +182,18 @@ describe('readBody', () => {
     expect(await codeOf(read)).toBe('request_too_large');
   });
 
+  it('counts a small piece in its turn as 256 bytes, because each takes time', async () => {
+    const counted: number[] = [];
+    const turn = (bytes: number) => {
+      counted.push(bytes);
+      return null;
+    };
+    const { socket, read } = await start({ largeBytes: 1_000, turn });
+    socket.write(`${CHUNKED}${['x', 'x'.repeat(300), 'x'].map(chunk).join('')}0\r\n\r\n`);
+    expect(await textOf(read)).toHaveLength(302);
+    expect(counted).toEqual([256, 300, 256]);
+  });
+
   it('reads on only in its turn, and not before it has its large-body slot', async () => {
     const turns: (() => void)[] = [];
     let giveSlot: () => void = () => {};

@@ -10,6 +10,12 @@ import type { Aborted, EarlyEnd } from '../ending.ts';
  */
 export const BODY_BYTES_A_TURN = 16 * 1024;
 
+/**
+ * What a smaller piece counts for in its organization's turn. A sender may send one byte at a time,
+ * and each piece takes the main thread microseconds.
+ */
+const MIN_TURN_BYTES = 256;
+
 export interface ReadBodyOptions {
   /**
    * Called once the head gives no reason to refuse the body. The client may be waiting for this
@@ -29,7 +35,10 @@ export interface ReadBodyOptions {
    * Called before each piece is kept. A refusal ends the reading. The caller owns what it claims.
    */
   readonly claim: (bytes: number) => Passed | Refusal;
-  /** Called with each piece that is kept. Reading pauses until the promise resolves. */
+  /**
+   * Called for each piece that is kept, with what it counts for. Reading pauses until the promise
+   * resolves.
+   */
   readonly turn: (bytes: number) => Promise<void> | null;
   /**
    * Aborts when the client is gone or nobody waits for the answer any more. Called only if the body
@@ -163,7 +172,7 @@ class BodyReader {
     this.#body.add(chunk);
     if (this.#body.bytes > largeBytes) this.#pauseToTakeLarge();
     if (this.#moved) for (const piece of this.#body.takeLarge()) this.#moved.add(piece);
-    const turn = this.#options.turn(length);
+    const turn = this.#options.turn(Math.max(MIN_TURN_BYTES, length));
     if (turn) this.#pauseForTurn(turn);
   }
 
@@ -201,7 +210,7 @@ class BodyReader {
 }
 
 /** The result for an unfinished body. Whoever aborted the signal may know a better reason. */
-const HUNG_UP: Aborted = { kind: 'aborted', reason: 'client_closed' };
+export const HUNG_UP: Aborted = { kind: 'aborted', reason: 'client_closed' };
 
 const ENCODED = newRefusal({
   code: 'invalid_request',

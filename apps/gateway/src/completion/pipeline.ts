@@ -55,8 +55,8 @@ async function answer(gateway: Gateway, completion: Completion): Promise<Ending>
   const body = await receiveBody(gateway, completion); // 4
   if (endsEarly(body)) return body;
 
-  const request = await gateway.parser.parse(body, held.orgId); // 5, 6
-  if (endsEarly(request)) return request;
+  const request = await gateway.parser.parse(body, held.orgId, () => exchange.signal); // 5, 6
+  if (endsEarly(request)) return isRefusal(request) ? request : exchange.abort(request.reason);
   exchange.facts.streamed = request.stream;
 
   const ending = await answerTo(gateway, completion, request, body.bytes);

@@ -2,6 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { ModelState } from '@tidegate/rpc';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
+import type { Parser } from '../body/parse.ts';
+import { HUNG_UP } from '../body/read-body.ts';
 import type { ImageFetcher } from '../images/fetch.ts';
 import { INTERNAL_ERROR } from '../refusals.ts';
 import { admitted } from '../testing/fake-limiter.ts';
@@ -116,6 +118,21 @@ const stages: [string, Stage][] = [
       missing: 1,
       arrange: () => undefined,
       reached: () => asked('takeLargeBody') && (heldNow()?.bytes ?? 0) > 2_000_000,
+      calls: ['takeLargeBody'],
+      end: 'releaseLargeBody',
+    },
+  ],
+  [
+    'its body waits to be parsed',
+    {
+      body: large,
+      arrange: () => {
+        const wait: Parser['parse'] = (_body, _orgId, signal) =>
+          new Promise((resolve) => signal?.().addEventListener('abort', () => resolve(HUNG_UP)));
+        jest.spyOn(harness.gateway.parser, 'parse').mockImplementation(wait);
+        return undefined;
+      },
+      reached: () => jest.mocked(harness.gateway.parser.parse).mock.calls.length === 1,
       calls: ['takeLargeBody'],
       end: 'releaseLargeBody',
     },

@@ -14,7 +14,7 @@ export const NOT_HTTP = newRefusal({
 
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 /** An HTTP/1 request line, with its path captured. A method may be any token. */
-const REQUEST_LINE = /^[!#$%&'*+.^_`|~\w-]+ ([^\s?]+)\S* HTTP\/1\.[01]\r?\n/;
+const REQUEST_LINE = /^[!#$%&'*+.^_`|~\w-]+ ([^\s?]+)(?:\?\S*)? HTTP\/1\.[01]\r?\n/;
 
 /** What Node's parser reports. */
 export interface ClientError extends NodeJS.ErrnoException {

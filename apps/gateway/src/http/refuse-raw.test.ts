@@ -57,6 +57,12 @@ describe('a method that Node does not know', () => {
     expect(codeOf(answer)).toBe(allow ? 'method_not_allowed' : 'not_found');
   });
 
+  it('is refused without a stall, however long its path is', async () => {
+    const before = process.cpuUsage();
+    for (let i = 0; i < 4; i++) expect(await raw(`FOO ${'a'.repeat(32 * 1024)}`)).toMatch(/^HTTP\/1.1 400 /);
+    expect(process.cpuUsage(before).user).toBeLessThan(1_500_000);
+  });
+
   it('is refused with 429 from a blocked address', async () => {
     harness.gateway.blocked.block('127.0.0.1', 30_000);
     const answer = await raw('FOO /v1/models HTTP/1.1\r\nHost: a\r\n\r\n');

@@ -11,12 +11,12 @@ const SLICE = 16;
 class Body extends Readable {
   pieces = 0;
 
-  constructor(pieces: number) {
+  constructor(pieces: number, pieceBytes = PIECE_BYTES) {
     let sent = 0;
     super({
       highWaterMark: PIECE_BYTES,
       read() {
-        this.push(sent++ < pieces ? Buffer.alloc(PIECE_BYTES) : null);
+        this.push(sent++ < pieces ? Buffer.alloc(pieceBytes) : null);
       },
     });
     this.on('data', () => this.pieces++).pause();
@@ -63,6 +63,15 @@ describe('bodies that nobody wants', () => {
     expect(body.pieces).toBe(mib * SLICE);
     expect(mib / (time.ms / 1_000)).toBeCloseTo(17, 0);
     expect(time.ms).toBeLessThan(MAX_UNWANTED_MS);
+  });
+
+  it('are read a thousand pieces at a time if the pieces are small, because each takes time', async () => {
+    const body = new Body(3_000, 1);
+    const { settle, nextSlice } = reading(body);
+    await settle();
+    expect(body.pieces).toBe(1_024);
+    await nextSlice();
+    expect(body.pieces).toBe(2_048);
   });
 
   it('share one MiB, however many they are, and take turns', async () => {

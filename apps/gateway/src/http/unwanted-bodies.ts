@@ -7,6 +7,11 @@ import { Shredder } from '../bytes/moved-pieces.ts';
  */
 const SLICE_BYTES = 2 ** 20;
 const PAUSE_MS = 60;
+/**
+ * What a smaller piece counts for. A sender may send one byte at a time, and each piece takes this
+ * thread microseconds.
+ */
+const MIN_PIECE_BYTES = 1_024;
 /** The most that one read of a connection brings. */
 const READ_BYTES = 64 * 1024;
 
@@ -30,7 +35,7 @@ export class UnwantedBodies {
 
   add(body: Readable): void {
     body.on('data', (piece: Buffer) => {
-      this.#take(body, piece.length);
+      this.#take(body, Math.max(MIN_PIECE_BYTES, piece.length));
       this.#shredder.shred(piece);
     });
     body.once('close', () => this.#waiting.delete(body));

@@ -40,7 +40,7 @@ const signatureOf = (value: string, secret: string): Buffer =>
 /** Signs anew those values of a Cookie header that the previous secret signed. */
 function resigned(cookies: string, current: string, previous: string): string {
   const parts = cookies.split(';').map((part) => {
-    const [, name, text = ''] = /^\s*([^=]+)=(.*)$/.exec(part) ?? [];
+    const [, name, text = ''] = /^\s*([^\s=][^=]*)=(.*)$/.exec(part) ?? [];
     const value = signedValue(text, previous);
     if (name === undefined || value === null) return part;
     const signature = signatureOf(value, current).toString('base64');
