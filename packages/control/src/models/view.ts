@@ -24,8 +24,9 @@ interface PublishedView {
 export interface ModelView extends PublishedView {
   readonly condition: Condition;
   /**
-   * Why it failed, or does not start yet; null otherwise. Below its first line, those who may
-   * change the model see what its process printed last, before it was ready.
+   * Why it failed, or does not start yet; null otherwise. Only those who may change the model see
+   * the paths of its URLs and, below its first line, what its process printed last, before it was
+   * ready.
    */
   readonly conditionReason: string | null;
 }
@@ -86,8 +87,15 @@ export const publishedView = (row: Model): PublishedView => ({
 /** As seen by those who may not change the model: without what its process printed. */
 export const withoutPrinted = <V extends ModelView>(view: V): V => ({
   ...view,
-  conditionReason: view.conditionReason?.split('\n', 1)[0] ?? null,
+  conditionReason: reasonForAll(view.conditionReason),
 });
+
+/** A URL with its path, which may hold a secret, up to the end of the URL. */
+const URL_WITH_PATH = /(https?:\/\/[^\s/]+)\/\S*?(?=[.,:]?(?:\s|$))/g;
+
+/** The first line of a reason, with only the origins of its URLs. */
+export const reasonForAll = (reason: string | null): string | null =>
+  reason?.split('\n', 1)[0]?.replace(URL_WITH_PATH, '$1') ?? null;
 
 /** @param activity null: not known */
 export function activityOf(
