@@ -52,20 +52,23 @@ export async function audit(
 
 /**
  * Writes the event of an act that concerns several organizations, or none. An operator's event also
- * goes to the trail of the installation, where it outlives these organizations.
+ * goes to the trail of the installation, where it outlives these organizations. Those that are
+ * deleted meanwhile get none.
  */
-export const auditInEach = (
+export async function auditInEach(
   tx: Tx,
-  actor: Actor,
+  actor: Actor | null,
   atMs: number,
   orgIds: readonly string[],
   event: Omit<AuditEntry, 'orgId'>,
-): Promise<void> => {
-  const trails = actor.kind === 'operator' ? [null, ...orgIds] : orgIds;
-  return audit(
+): Promise<void> {
+  const left = await tx.$queryRaw<{ id: string }[]>`
+    SELECT id FROM org WHERE id = ANY(${[...orgIds]}::text[]) ORDER BY id FOR KEY SHARE`;
+  const trails = [...(actor?.kind === 'operator' ? [null] : []), ...left.map(({ id }) => id)];
+  await audit(
     tx,
     actor,
     atMs,
     trails.map((orgId) => ({ orgId, ...event })),
   );
-};
+}
