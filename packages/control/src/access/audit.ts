@@ -43,7 +43,7 @@ export async function audit(
     data: entries.map(({ details, ...entry }) => ({
       id: newAuditId(),
       at: new Date(atMs),
-      actor: actor ? actorName(actor) : 'unknown',
+      actor: nameOf(actor),
       ...entry,
       details: { ...details } as object,
     })),
@@ -52,20 +52,26 @@ export async function audit(
 
 /**
  * Writes the event of an act that concerns several organizations, or none. An operator's event also
- * goes to the trail of the installation, where it outlives these organizations.
+ * goes to the trail of the installation, where it outlives these organizations. Those that are
+ * deleted meanwhile get none.
  */
-export const auditInEach = (
+export async function auditInEach(
   tx: Tx,
-  actor: Actor,
+  actor: Actor | null,
   atMs: number,
   orgIds: readonly string[],
   event: Omit<AuditEntry, 'orgId'>,
-): Promise<void> => {
-  const trails = actor.kind === 'operator' ? [null, ...orgIds] : orgIds;
-  return audit(
-    tx,
-    actor,
-    atMs,
-    trails.map((orgId) => ({ orgId, ...event })),
-  );
-};
+): Promise<void> {
+  const left = await tx.$queryRaw<{ id: string }[]>`
+    SELECT id FROM org WHERE id = ANY(${[...orgIds]}::text[]) ORDER BY id FOR KEY SHARE`;
+  const trails = [...(actor?.kind === 'operator' ? [null] : []), ...left.map(({ id }) => id)];
+  const ids = trails.map(newAuditId);
+  const { action, target, details } = event;
+  // One statement, because all organizations on a plan may be thousands.
+  await tx.$executeRaw`
+    INSERT INTO audit_event (id, org_id, at, actor, action, target, details)
+    SELECT id, org_id, ${new Date(atMs)}, ${nameOf(actor)}, ${action}, ${target}, ${JSON.stringify(details)}::jsonb
+    FROM unnest(${ids}::text[], ${trails}::text[]) AS trail (id, org_id)`;
+}
+
+const nameOf = (actor: Actor | null): string => (actor ? actorName(actor) : 'unknown');

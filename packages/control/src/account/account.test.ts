@@ -173,6 +173,26 @@ describe('deleting an account', () => {
     expect((await trailOf(other))[0]).toMatchObject({ action: 'account.delete', actor: user.email });
   });
 
+  it('leaves no organization to which it is added meanwhile without an owner', async () => {
+    const [own, other] = [await fixture.org('Own one'), await fixture.org('Added meanwhile')];
+    const user = await fixture.user(own, 'viewer');
+    const { email } = user;
+    const { deleting, adding } = await db().$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT id FROM org WHERE slug = ${own} FOR UPDATE`;
+      const deleting = fixture.control.deleteAccount(user, { email });
+      await eventually(async () => (await waiting(db())) === 1);
+      let added = false;
+      const adding = fixture.control.addMember(OPERATOR, { org: other, email, role: 'owner' });
+      void adding.finally(() => {
+        added = true;
+      });
+      await eventually(async () => added || (await waiting(db())) === 2);
+      return { deleting, adding };
+    });
+    expect(value(await deleting).left).toEqual([own]);
+    expect(refusal(await adding).message).toContain('has just been deleted');
+  });
+
   it("is confirmed with its own e-mail, and only operators delete someone else's account", async () => {
     const org = await fixture.org('Confirmed');
     const owner = await fixture.user(org, 'owner');

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { type AuditEntry, audit } from '../access/audit.ts';
+import { type AuditEntry, auditInEach } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /** What happens to an account outside of any organization's screens. */
@@ -46,12 +46,13 @@ export async function recordAccountEvent(
   const all = { email: user.email, ...(network === undefined ? {} : { network }), ...details };
   const who = { kind: 'user', userId: user.id, email: user.email } as const;
   await db.$transaction((tx) =>
-    audit(
+    auditInEach(
       tx,
       // Whoever fails to sign in is not known to be the account's owner.
       action === 'account.signInFailed' ? null : who,
       atMs,
-      user.members.map(({ orgId }) => ({ orgId, action, target: user.id, details: all })),
+      user.members.map(({ orgId }) => orgId),
+      { action, target: user.id, details: all },
     ),
   );
   return user.members.length;

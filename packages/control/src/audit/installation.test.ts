@@ -43,6 +43,27 @@ async function account(email: string): Promise<string> {
 }
 
 describe("the installation's trail", () => {
+  it('and those of thousands of organizations on a plan get its change in one statement', async () => {
+    await db().$executeRaw`
+      INSERT INTO org (id, slug, name, plan_id) SELECT 'org_' || lpad(i::text, 12, '0'), 'many-' || i, 'Many', 'plan_starter'
+      FROM generate_series(1, 6000) AS i`;
+    await db().$executeRaw`CREATE TABLE statements (at timestamptz DEFAULT now())`;
+    await db().$executeRawUnsafe(`CREATE FUNCTION note_statement() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN INSERT INTO statements DEFAULT VALUES; RETURN NULL; END $$`);
+    await db().$executeRaw`
+      CREATE TRIGGER note AFTER INSERT ON audit_event FOR EACH STATEMENT EXECUTE FUNCTION note_statement()`;
+    value(await fixture.control.setPlan(ALICE, { name: 'Starter', requestsAtOnce: 31 }));
+    expect(await db().$queryRaw`SELECT count(*)::int AS count FROM statements`).toEqual([{ count: 1 }]);
+    await db().$executeRaw`DROP TRIGGER note ON audit_event`;
+    const details = { name: 'Starter', requestsAtOnce: 31 };
+    const same = { actor: 'ctl (alice)', action: 'plan.set', target: 'plan_starter', details };
+    expect(await list()).toMatchObject([same]);
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org: 'many-6000' }));
+    expect(events).toMatchObject([same]);
+    expect(await db().auditEvent.count()).toBe(6_001);
+    await db().org.deleteMany({ where: { name: 'Many' } });
+  });
+
   it('names the system user who made or changed a plan or a pool that no organization uses', async () => {
     const { control } = fixture;
     const { id } = value(await control.setPlan(ALICE, { name: 'Unused', ...PLAN }));

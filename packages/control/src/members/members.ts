@@ -8,7 +8,7 @@ import { orgField } from '../fields.ts';
 import { withdrawInvitations } from '../invitations/withdraw.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
 import { memberInput } from './input.ts';
-import { lockedAccess } from './lock.ts';
+import { lockAccountOf, lockedAccess } from './lock.ts';
 import { findOrCreateUser, hasAccount, hashedPasswordOf, passwordField } from './user.ts';
 import { weakPassword } from './weak-password.ts';
 
@@ -61,6 +61,8 @@ export async function addMember(
   const known = password === undefined && (await hasAccount(deps.db, email));
   const secret = known ? null : await hashedPasswordOf(deps, password);
   return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
+    // Whoever deletes the account looks for its organizations first.
+    await lockAccountOf(tx, email);
     const still = await lockedAccess(deps, tx, actor, orgId, 'member.add');
     if (!still.ok) return still;
     const user = await findOrCreateUser(tx, deps.now(), email, secret);

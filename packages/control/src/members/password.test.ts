@@ -109,6 +109,25 @@ describe('a new password set by an operator', () => {
     expect(accounts.map(({ providerId }) => providerId)).toEqual(['credential', 'oidc']);
   });
 
+  it('is set, and in the trails that are left, although one of its organizations is deleted meanwhile', async () => {
+    const [left, gone] = [await fixture.org('Left over'), await fixture.org('Gone')];
+    await member('ada@gone.example', left, gone);
+    const setting = await db().$transaction(
+      async (tx) => {
+        await tx.$queryRaw`SELECT id FROM org WHERE slug = ${gone} FOR UPDATE`;
+        const result = fixture.control.setPassword(OPERATOR, { email: 'ada@gone.example' });
+        await eventually(async () => (await waiting(db())) === 1);
+        await tx.org.delete({ where: { slug: gone } });
+        // Wrapped in an object, so that the transaction does not wait for what is waiting for it.
+        return { result };
+      },
+      { timeout: 60_000 },
+    );
+    expect(value(await setting.result).email).toBe('ada@gone.example');
+    const trail = { org: left, action: 'member.setPassword' };
+    expect(value(await fixture.control.listAudit(OPERATOR, trail)).events).toHaveLength(1);
+  });
+
   it('is in the audit trail of each organization that the account belongs to, and of no other', async () => {
     const [one, two, other] = [
       await fixture.org('Trail one'),

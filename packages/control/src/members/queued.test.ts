@@ -51,6 +51,10 @@ const CHANGES: [name: string, (control: Control, actor: Actor, asked: Asked) => 
       'withdrawing an invitation',
       (control, actor, { org, invitation }) => control.withdrawInvitation(actor, { org, id: invitation }),
     ],
+    [
+      'testing servers',
+      (control, actor, { org }) => control.checkModel(actor, { org, urls: ['http://box'] }),
+    ],
     ['publishing a model', (control, actor, { org }) => control.publishModel(actor, { ...MODEL, org })],
     [
       'changing a model',

@@ -7,6 +7,7 @@ describe('a password', () => {
   it.each([
     ['is common', 'baseball'],
     ['is common in another case', 'BaseBall'],
+    ['is common in full-width letters, which its hash does not tell apart', 'ｂａｓｅｂａｌｌ'],
     ['is common with digits or signs after it', 'Sunshine2026!'],
     ['is a sequence of digits', '1234567890'],
     ['is the e-mail', about.email],

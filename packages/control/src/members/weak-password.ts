@@ -20,7 +20,8 @@ export async function weakPassword(
   field = 'password',
 ): Promise<Fault | null> {
   const common = await commonPasswords();
-  const lower = password.toLowerCase();
+  // As it is hashed: whoever types the same in other characters signs in, too.
+  const lower = password.normalize('NFKC').toLowerCase();
   const forms = [lower, lower.replace(APPENDED, '')];
   const names = namesOf(about);
   const isWeak = forms.some((form) => common.has(form) || names.has(form.replace(NOT_WORD, '')));

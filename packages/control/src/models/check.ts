@@ -3,6 +3,7 @@ import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Inspection, ServerToInspect } from '../deps.ts';
 import { publishedNameOf } from '../discovery/name.ts';
+import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 import { publishInput } from './input.ts';
@@ -117,7 +118,8 @@ async function countCheck(
 ): Promise<Result<null>> {
   const now = deps.now();
   return deps.db.$transaction(async (tx): Promise<Result<null>> => {
-    await tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;
+    const still = await lockedAccess(deps, tx, actor, orgId, 'model.publish');
+    if (!still.ok) return still;
     const since = new Date(now - WINDOW_MS);
     const recent = await tx.auditEvent.count({ where: { orgId, action: 'model.check', at: { gt: since } } });
     if (recent >= MOST_A_MINUTE)

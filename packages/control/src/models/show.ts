@@ -7,7 +7,7 @@ import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps, DownReplica } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
-import { activityOf, type ListedModelView, modelView, publicReason, withoutPrinted } from './view.ts';
+import { activityOf, type ListedModelView, modelView, reasonForAll, withoutPrinted } from './view.ts';
 
 const WHICH = { error: 'Give the id of a model, or its name.' };
 const showInput = z
@@ -102,7 +102,7 @@ export async function showModel(
     conditionAt: row.conditionAt.toISOString(),
     changes: changes.map(({ condition, reason, at }) => ({
       condition,
-      reason: mayChange ? reason : publicReason(reason),
+      reason: mayChange ? reason : reasonForAll(reason),
       at: at.toISOString(),
     })),
     settings: mayChange ? settingsOf(row) : null,

@@ -25,7 +25,7 @@ export interface ModelView extends PublishedView {
   readonly condition: Condition;
   /**
    * Why it failed, or does not start yet; null otherwise. Only those who may change the model see
-   * the paths of its URLs and, below the first line, what its process printed last, before it was
+   * the paths of its URLs and, below its first line, what its process printed last, before it was
    * ready.
    */
   readonly conditionReason: string | null;
@@ -84,21 +84,18 @@ export const publishedView = (row: Model): PublishedView => ({
   publishedAt: row.publishedAt.toISOString(),
 });
 
-/** As seen by those who may not change the model. */
+/** As seen by those who may not change the model: without what its process printed. */
 export const withoutPrinted = <V extends ModelView>(view: V): V => ({
   ...view,
-  conditionReason: publicReason(view.conditionReason),
+  conditionReason: reasonForAll(view.conditionReason),
 });
 
-/** The paths of URLs, up to the colon or the full stop that ends each in a sentence. */
-const URL_PATHS = /(https?:\/\/[^\s/]+\/)\S+?(?=[:.]?(?:\s|$))/g;
+/** A URL with its path, which may hold a secret, up to the end of the URL. */
+const URL_WITH_PATH = /(https?:\/\/[^\s/]+)\/\S*?(?=[.,:]?(?:\s|$))/g;
 
-/**
- * A reason for those who may not change the model: without what its process printed, and without
- * the paths of URLs, which may hold secrets.
- */
-export const publicReason = (reason: string | null): string | null =>
-  reason?.split('\n', 1)[0]?.replace(URL_PATHS, '$1…') ?? null;
+/** The first line of a reason, with only the origins of its URLs. */
+export const reasonForAll = (reason: string | null): string | null =>
+  reason?.split('\n', 1)[0]?.replace(URL_WITH_PATH, '$1') ?? null;
 
 /** @param activity null: not known */
 export function activityOf(

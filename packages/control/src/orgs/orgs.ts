@@ -101,13 +101,14 @@ export async function setOrgPlan(
   if (!org.ok) return org;
   const changed = await deps.db.$transaction(async (tx): Promise<Result<OrgView>> => {
     const { slug, name } = org.value;
+    // Before the organization: a change of the plan takes the two locks in this order as well.
+    await lockPlan(tx, parsed.value.plan, 'share');
+    const still = await lockedAccess(deps, tx, actor, org.value.id, 'org.setPlan');
+    if (!still.ok) return still;
     const before = await tx.org.findUnique({ where: { id: org.value.id }, select: { plan: true } });
     const choosable: Choosable = actor.kind === 'operator' ? 'all' : { offeredOrId: before?.plan.id ?? '' };
     const plan = await lockPlan(tx, parsed.value.plan, 'share', choosable);
     if (!plan.ok) return plan;
-    // After the plan's lock: a change of the plan takes the two locks in this order as well.
-    const still = await lockedAccess(deps, tx, actor, org.value.id, 'org.setPlan');
-    if (!still.ok) return still;
     await tx.org.update({
       where: { id: org.value.id },
       data: { planId: plan.value.id, limitsVersion: { increment: 1 } },
