@@ -1,0 +1,29 @@
+import { describe, expect, it } from '@jest/globals';
+import { must, OPERATOR } from '../support/control.ts';
+import { rowOf, type Site, TEST_TIMEOUT_MS } from './site.ts';
+
+export function describeTyped(site: Site): void {
+  describe('what is typed or chosen', () => {
+    it(
+      'is sent once, however often Enter is pressed',
+      async () => {
+        const org = await site.organization('Once');
+        const { page } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, 'members', org);
+        await page.getByRole('button', { name: 'Invite', exact: true }).click();
+        await page.getByLabel('E-mail').fill('eager@example.com');
+        for (let i = 0; i < 3; i++) await page.keyboard.press('Enter');
+        await page.getByLabel('Invitation link').waitFor();
+        const link = await page.getByLabel('Invitation link').inputValue();
+        await page.getByRole('button', { name: 'Done' }).click();
+        await rowOf(page, 'eager@example.com').waitFor();
+        const { events } = must(await site.control().listAudit(OPERATOR, { org, action: 'member' }));
+        expect(events.filter(({ action }) => action === 'member.invite')).toHaveLength(1);
+        expect((await page.request.get(link)).status()).toBe(200);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+
+  describe('signing', () => {  });
+}
