@@ -23,6 +23,19 @@ export function describeTyped(site: Site): void {
       },
       TEST_TIMEOUT_MS,
     );
+
+    it(
+      'as a filter goes when a link shows all',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'audit?action=key');
+        await page.getByRole('link', { name: 'Show all' }).click();
+        await page.waitForURL('**/o/demo/audit');
+        await page.getByRole('link', { name: 'Show all' }).waitFor({ state: 'detached' });
+        expect(await page.getByLabel('What').inputValue()).toBe('');
+      },
+      TEST_TIMEOUT_MS,
+    );
   });
 
   describe('signing', () => {  });

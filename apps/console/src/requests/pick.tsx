@@ -36,7 +36,6 @@ export function Pick({ label, name, value, all, options, org = '', more }: PickP
       width="max-sm:w-[calc(50%-0.375rem)] sm:w-52"
       name={name}
       defaultValue={value}
-      key={value}
       onFocus={fetchOnce}
       onPointerEnter={fetchOnce}
     >
