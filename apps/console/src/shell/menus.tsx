@@ -7,6 +7,7 @@ import { signOut } from '../session/actions.ts';
 import { setTheme, storedTheme, type Theme } from '../ui/theme.ts';
 import type { Attention } from './attention.ts';
 import { AttentionDot } from './attention-dot.tsx';
+import { initialOf } from './initial.ts';
 import { type OrgOfUser, sameScreenIn } from './last-place.ts';
 import type { Screen } from './screens.ts';
 
@@ -142,7 +143,7 @@ export function UserMenu({
           aria-hidden
           className="grid size-8 shrink-0 place-items-center rounded-full bg-accent-soft text-xs font-semibold text-accent-soft-foreground uppercase"
         >
-          {user.name.slice(0, 1)}
+          {initialOf(user.name)}
         </span>
         {compact ? (
           <span className="sr-only">Account</span>
