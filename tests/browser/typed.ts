@@ -25,6 +25,31 @@ export function describeTyped(site: Site): void {
     );
 
     it(
+      'is kept when a message is refused while the next is written',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'try');
+        let refuse = () => {};
+        const asked = new Promise<void>((resolve) => {
+          refuse = resolve;
+        });
+        await page.route('**/try/chat', async (route) => {
+          await asked;
+          await route.fulfill({ status: 413 });
+        });
+        const message = page.getByLabel('Message', { exact: true });
+        await message.fill('The first');
+        await message.press('Enter');
+        await page.getByRole('button', { name: 'Stop' }).waitFor();
+        await message.fill('The second');
+        refuse();
+        await page.getByText('This is more than the console takes at once.').waitFor();
+        expect(await message.inputValue()).toBe('The first\n\nThe second');
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
       'as a filter goes when a link shows all',
       async () => {
         const { page } = await site.signedIn();
