@@ -50,6 +50,21 @@ export function describeTyped(site: Site): void {
     );
 
     it(
+      'is kept when the console cannot be reached for a key of the page',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'try');
+        await page.route('**/o/demo/try', (route) => route.abort());
+        const message = page.getByLabel('Message', { exact: true });
+        await message.fill('Anybody there?');
+        await message.press('Enter');
+        await page.getByText('The console failed or could not be reached.').waitFor();
+        expect(await message.inputValue()).toBe('Anybody there?');
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
       'as a filter goes when a link shows all',
       async () => {
         const { page } = await site.signedIn();
