@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
 import { must, OPERATOR } from '../support/control.ts';
-import { rowOf, type Site, TEST_TIMEOUT_MS } from './site.ts';
+import { rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 export function describeTyped(site: Site): void {
   describe('what is typed or chosen', () => {
@@ -73,6 +74,41 @@ export function describeTyped(site: Site): void {
         await page.waitForURL('**/o/demo/audit');
         await page.getByRole('link', { name: 'Show all' }).waitFor({ state: 'detached' });
         expect(await page.getByLabel('What').inputValue()).toBe('');
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'as a filter is named: a key without requests, that of a page, and none',
+      async () => {
+        const org = await site.organization('Names');
+        const owner = await site.person('owner', org);
+        const key = await site.newKey('Unused', { org });
+        await site.pageKey(owner, org);
+        const keys = must(await site.control().listKeys(OPERATOR, { org }));
+        const pageKey = keys.find(({ expiresAt }) => expiresAt !== null)?.id ?? '';
+        const ofPage = `Try it (…${pageKey.slice(-4)})`;
+        const { page } = await site.signedIn(owner);
+        const none = page.getByText('There is no key with this id.');
+        const choice = page.getByRole('button', { name: /Key$/ });
+        for (const [id, name] of [
+          [key.id, `Unused · ${key.prefix}…`],
+          [pageKey, ofPage],
+          ['nope', 'No such key'],
+        ] as const) {
+          await site.open(page, `usage?key=${id}`, org);
+          await eventually(async () => (await textOf(choice)).includes(name));
+          expect(await none.count()).toBe(id === 'nope' ? 1 : 0);
+          await choice.click();
+          await page.getByRole('option', { name }).waitFor();
+        }
+        await site.open(page, 'usage?model=nope', org);
+        await page.getByText('There is no model with this id.').waitFor();
+        const chosen = page.locator('select[name=key] option:checked');
+        await site.open(page, `requests?key=${pageKey}`, org);
+        expect(await textOf(chosen)).toBe(ofPage);
+        await site.open(page, 'requests?key=nope', org);
+        expect(await textOf(chosen)).toBe('nope (unknown or deleted)');
       },
       TEST_TIMEOUT_MS,
     );
