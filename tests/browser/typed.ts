@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import { must, OPERATOR } from '../support/control.ts';
-import { rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 
 export function describeTyped(site: Site): void {
   describe('what is typed or chosen', () => {
@@ -114,5 +114,20 @@ export function describeTyped(site: Site): void {
     );
   });
 
-  describe('signing', () => {  });
+  describe('signing', () => {
+    it(
+      'out is said to have failed if the console cannot be reached',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'plan');
+        await page.getByRole('button', { name: site.owner().email }).click();
+        await page.route('**/*', (route) =>
+          route.request().method() === 'POST' ? route.abort() : route.continue(),
+        );
+        await page.getByRole('menuitem', { name: 'Sign out' }).click();
+        await told(page, 'You could not be signed out');
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
 }

@@ -1,7 +1,7 @@
 'use client';
 
-import { Dropdown, Header, Label } from '@heroui/react';
-import { usePathname, useRouter } from 'next/navigation';
+import { Dropdown, Header, Label, toast } from '@heroui/react';
+import { unstable_rethrow, usePathname, useRouter } from 'next/navigation';
 import { type Key, useEffect, useState } from 'react';
 import { signOut } from '../session/actions.ts';
 import { setTheme, storedTheme, type Theme } from '../ui/theme.ts';
@@ -116,6 +116,14 @@ const THEMES = [
   { id: 'dark', name: 'Dark', icon: 'icon-moon' },
 ] as const;
 
+function notSignedOut(error: unknown): void {
+  // The framework follows a redirect by an error.
+  unstable_rethrow(error);
+  toast.danger('You could not be signed out: the console failed or could not be reached. Try again.', {
+    timeout: 0,
+  });
+}
+
 export function UserMenu({
   user,
   role,
@@ -130,7 +138,7 @@ export function UserMenu({
   useEffect(() => choose(storedTheme()), []);
   const act = (id: string | number) => {
     if (id === 'account') return router.push('/account');
-    if (id === 'sign-out') return void signOut();
+    if (id === 'sign-out') return void signOut().catch(notSignedOut);
     choose(id as Theme);
     setTheme(id as Theme);
   };
