@@ -3,6 +3,9 @@ import { eventually } from '@tidegate/testing';
 import { must, OPERATOR } from '../support/control.ts';
 import { rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 
+/** What the site has a name for, and a browser does not trust without https. */
+const ELSEWHERE = 'http://console.example';
+
 export function describeTyped(site: Site): void {
   describe('what is typed or chosen', () => {
     it(
@@ -126,6 +129,25 @@ export function describeTyped(site: Site): void {
         );
         await page.getByRole('menuitem', { name: 'Sign out' }).click();
         await told(page, 'You could not be signed out');
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'in at an address that is not its own is said to be impossible',
+      async () => {
+        const { page } = await site.visit();
+        const wrong = page.getByText('Signing in works only at');
+        await page.goto(`${site.url()}/sign-in`);
+        await page.getByLabel('E-mail').waitFor();
+        await page.route(`${ELSEWHERE}/**`, async (route) => {
+          const url = route.request().url().replace(ELSEWHERE, site.url());
+          await route.fulfill({ response: await route.fetch({ url }) });
+        });
+        expect(await wrong.count()).toBe(0);
+        await page.goto(`${ELSEWHERE}/sign-in`);
+        await wrong.waitFor();
+        expect(await page.getByRole('link', { name: site.url() }).count()).toBe(1);
       },
       TEST_TIMEOUT_MS,
     );
