@@ -25,6 +25,7 @@ import {
   useSite,
 } from './site.ts';
 import { describeSlips } from './slips.ts';
+import { describeTyped } from './typed.ts';
 import { describeUsage } from './usage.ts';
 
 const REFUSED = { tokens: { in: 0, out: 0 } };
@@ -275,3 +276,4 @@ describeKeyboard(site);
 describeLeaving(site);
 describeLongLists(site);
 describeSlips(site);
+describeTyped(site);

@@ -1,5 +1,6 @@
 import { isPageKey, PAGE_KEYS } from '@tidegate/contracts';
 import { PAGE_KEY } from '@tidegate/control';
+import { keyOptionText } from '../usage/options.ts';
 import type { Named } from './choices.ts';
 
 interface Key {
@@ -8,10 +9,14 @@ interface Key {
   readonly prefix: string;
 }
 
-/** Keys to choose from. Several may have the same name. Page keys are one choice, the last. */
-export const keyChoices = (keys: readonly Key[]): Named[] => [
+/**
+ * Keys to choose from. Several may have the same name. Page keys are one choice, the last, unless a
+ * single one is chosen.
+ */
+export const keyChoices = (keys: readonly Key[], chosen = ''): Named[] => [
   ...keys
     .filter(({ id }) => !isPageKey(id))
-    .map(({ id, name, prefix }) => ({ id, name: `${name} · ${prefix}…` })),
+    .map(({ id, name, prefix }) => ({ id, name: keyOptionText(id, name, prefix) })),
   { id: PAGE_KEYS, name: PAGE_KEY },
+  ...(isPageKey(chosen) ? [{ id: chosen, name: keyOptionText(chosen, PAGE_KEY, null) }] : []),
 ];

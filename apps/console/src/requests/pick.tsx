@@ -14,6 +14,12 @@ interface PickProps extends Choices {
   readonly org?: string;
 }
 
+/** What is chosen stays if only the page knows its name. */
+const withChosen = (fetched: readonly Named[], sent: readonly Named[], chosen: string): readonly Named[] => [
+  ...fetched,
+  ...sent.filter(({ id }) => id === chosen && fetched.every((one) => one.id !== id)),
+];
+
 /**
  * A choice in a plain form. Options that are too many for the page are fetched when it is first
  * used.
@@ -28,7 +34,7 @@ export function Pick({ label, name, value, all, options, org = '', more }: PickP
       asked.current = false;
     });
   };
-  const shown = fetched ?? options;
+  const shown = fetched === null ? options : withChosen(fetched, options, value);
   const isKnown = value === '' || shown.some(({ id }) => id === value);
   return (
     <PlainSelect
@@ -36,7 +42,6 @@ export function Pick({ label, name, value, all, options, org = '', more }: PickP
       width="max-sm:w-[calc(50%-0.375rem)] sm:w-52"
       name={name}
       defaultValue={value}
-      key={value}
       onFocus={fetchOnce}
       onPointerEnter={fetchOnce}
     >
@@ -46,7 +51,7 @@ export function Pick({ label, name, value, all, options, org = '', more }: PickP
           {text}
         </option>
       ))}
-      {isKnown ? null : <option value={value}>{`${value} (deleted)`}</option>}
+      {isKnown ? null : <option value={value}>{`${value} (unknown or deleted)`}</option>}
     </PlainSelect>
   );
 }

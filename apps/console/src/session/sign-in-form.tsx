@@ -1,7 +1,7 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import { useActionState } from 'react';
+import { useActionState, useEffect, useState } from 'react';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/page.tsx';
@@ -11,6 +11,8 @@ import { PasskeyButton } from './passkey-button.tsx';
 
 interface SignInFormProps {
   readonly next: string;
+  /** Where browsers should find the console. */
+  readonly consoleUrl: string;
   /** Name of the identity provider. Null: there is none. */
   readonly provider: string | null;
   /** False: the provider is the only way. */
@@ -23,10 +25,11 @@ interface SignInFormProps {
 
 const FIELDS = ['email', 'password'];
 
-export function SignInForm({ next, provider, passwords, passkeys, trouble }: SignInFormProps) {
+export function SignInForm({ next, consoleUrl, provider, passwords, passkeys, trouble }: SignInFormProps) {
   const [{ email, refusal }, action, pending] = useActionState(signIn, { email: '', refusal: null });
   return (
     <Entrance title="Sign in to Tidegate" lead="Your organization's keys, models and usage.">
+      <WrongAddress consoleUrl={consoleUrl} />
       {trouble && !refusal ? (
         <Note kind="danger" className="mb-4">
           {trouble}
@@ -60,4 +63,22 @@ export function SignInForm({ next, provider, passwords, passkeys, trouble }: Sig
       ) : null}
     </Entrance>
   );
+}
+
+/**
+ * The server refuses forms of other origins than its own. Over http, only the page's origin tells
+ * that it is the console's: browsers say so by themselves only where a connection is trustworthy.
+ */
+function WrongAddress({ consoleUrl }: { consoleUrl: string }) {
+  const [isWrong, setWrong] = useState(false);
+  useEffect(() => setWrong(!isSecureContext && location.origin !== consoleUrl), [consoleUrl]);
+  return isWrong ? (
+    <Note kind="warning" className="mb-4">
+      Signing in works only at{' '}
+      <a href={consoleUrl} className="inline-link">
+        {consoleUrl}
+      </a>
+      . An operator can set another address with CONSOLE_URL.
+    </Note>
+  ) : null;
 }

@@ -1,12 +1,13 @@
 'use client';
 
-import { Dropdown, Header, Label } from '@heroui/react';
-import { usePathname, useRouter } from 'next/navigation';
+import { Dropdown, Header, Label, toast } from '@heroui/react';
+import { unstable_rethrow, usePathname, useRouter } from 'next/navigation';
 import { type Key, useEffect, useState } from 'react';
 import { signOut } from '../session/actions.ts';
 import { setTheme, storedTheme, type Theme } from '../ui/theme.ts';
 import type { Attention } from './attention.ts';
 import { AttentionDot } from './attention-dot.tsx';
+import { initialOf } from './initial.ts';
 import { type OrgOfUser, sameScreenIn } from './last-place.ts';
 import type { Screen } from './screens.ts';
 
@@ -115,6 +116,14 @@ const THEMES = [
   { id: 'dark', name: 'Dark', icon: 'icon-moon' },
 ] as const;
 
+function notSignedOut(error: unknown): void {
+  // The framework follows a redirect by an error.
+  unstable_rethrow(error);
+  toast.danger('You could not be signed out: the console failed or could not be reached. Try again.', {
+    timeout: 0,
+  });
+}
+
 export function UserMenu({
   user,
   role,
@@ -129,7 +138,7 @@ export function UserMenu({
   useEffect(() => choose(storedTheme()), []);
   const act = (id: string | number) => {
     if (id === 'account') return router.push('/account');
-    if (id === 'sign-out') return void signOut();
+    if (id === 'sign-out') return void signOut().catch(notSignedOut);
     choose(id as Theme);
     setTheme(id as Theme);
   };
@@ -142,7 +151,7 @@ export function UserMenu({
           aria-hidden
           className="grid size-8 shrink-0 place-items-center rounded-full bg-accent-soft text-xs font-semibold text-accent-soft-foreground uppercase"
         >
-          {user.name.slice(0, 1)}
+          {initialOf(user.name)}
         </span>
         {compact ? (
           <span className="sr-only">Account</span>

@@ -28,11 +28,12 @@ export function Composer({ chat, keys, settings, takesImages, imagesOnPlan }: Co
   const send = async () => {
     if (!ready || keys === null) return;
     setText('');
-    attached.set([]);
+    attached.clear();
     const taken = await chat.send(text.trim(), takesImages ? images : [], keys, settings);
     if (taken) return;
-    setText(text);
-    attached.set(images);
+    // What was written meanwhile stays, too.
+    setText((written) => (written.trim() === '' ? text : `${text}\n\n${written}`));
+    attached.putBack(images);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { eventsOf, type TryEvent } from './stream.ts';
+import { SIGNED_OUT } from '../session/words.ts';
+import { eventsOf, refusalOf, type TryEvent } from './stream.ts';
 
 const chunk = (part: object) => `data: ${JSON.stringify(part)}\n\n`;
 const ANSWER = [
@@ -58,5 +59,18 @@ describe('a streamed answer', () => {
     const mebibyte = new Uint8Array(1024 * 1024).fill(0x78);
     const endless = [new TextEncoder().encode('data: '), mebibyte, mebibyte];
     await expect(read(endless)).rejects.toThrow('max buffer size');
+  });
+});
+
+describe("an answer of the console's own", () => {
+  it.each([
+    [401, SIGNED_OUT],
+    [403, 'The console refused this request.'],
+    [413, 'This is more than the console takes at once. Send fewer or smaller images.'],
+    [500, 'The console or its database did not answer. Try again.'],
+    [503, 'The console or its database did not answer. Try again.'],
+  ])('with status %i says what happened', async (status, message) => {
+    const { code, message: said } = await refusalOf(new Response(null, { status }));
+    expect({ code, said }).toEqual({ code: 'no answer', said: message });
   });
 });

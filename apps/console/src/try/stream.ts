@@ -80,7 +80,15 @@ export async function refusalOf(response: Response): Promise<ApiRefusal> {
     return {
       ...base,
       code: 'no answer',
-      message: response.status === 401 ? SIGNED_OUT : 'The console refused this request.',
+      message: messageOf(response.status),
     };
   }
+}
+
+/** What the console's own answers mean. They have no body. */
+function messageOf(status: number): string {
+  if (status === 401) return SIGNED_OUT;
+  if (status === 413) return 'This is more than the console takes at once. Send fewer or smaller images.';
+  if (status >= 500) return 'The console or its database did not answer. Try again.';
+  return 'The console refused this request.';
 }

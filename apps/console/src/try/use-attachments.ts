@@ -8,7 +8,9 @@ import type { ImagePart } from './request.ts';
 
 interface AttachedImages {
   readonly images: readonly ImagePart[];
-  readonly set: (images: readonly ImagePart[]) => void;
+  readonly clear: () => void;
+  /** Puts images back before those that were added meanwhile. */
+  readonly putBack: (images: readonly ImagePart[]) => void;
   readonly add: (files: readonly File[]) => void;
   readonly remove: (id: number) => void;
   /** Takes pasted or dropped images. Leaves text to the browser. */
@@ -35,7 +37,8 @@ export function useAttachments(mayAdd: boolean): AttachedImages {
   };
   return {
     images,
-    set,
+    clear: () => set([]),
+    putBack: (earlier) => set((added) => withImages(earlier, added)),
     add: (files) => void add(files),
     remove: (id) => set(images.filter((image) => image.id !== id)),
     take,

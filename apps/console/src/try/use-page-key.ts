@@ -17,12 +17,17 @@ export const pastedKey = (key: string): KeySource => ({
   drop: () => false,
 });
 
+const UNREACHABLE: Result<CreatedPageKey> = {
+  ok: false,
+  refusal: { code: 'unavailable', message: 'The console failed or could not be reached. Try again.' },
+};
+
 /** A key that is made when it is first needed, and ends when the page is left, in whatever way. */
 export function usePageKey(org: string): KeySource {
   const key = useMemo(
     () =>
       new PageKey({
-        create: (): Promise<Result<CreatedPageKey>> => createPageKey(org),
+        create: () => createPageKey(org).catch(() => UNREACHABLE),
         // Arrives even though the page is gone.
         end: (id) => navigator.sendBeacon(`/o/${org}/try/end`, id),
       }),

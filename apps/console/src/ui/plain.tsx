@@ -19,13 +19,20 @@ export function PlainInput({ label, width, className = '', ...input }: PlainProp
   );
 }
 
-/** A labelled choice of a plain form. Looks like the other choices. */
+/**
+ * A labelled choice of a plain form. Looks like the other choices. It is made anew for each default
+ * value: when a link leads to the same page with another one, React would keep the old choice.
+ */
 export function PlainSelect({ label, width, ...select }: PlainProps & ComponentProps<'select'>) {
   return (
     <label className={`${LABEL} ${width}`}>
       {label}
       <span className="relative block">
-        <select {...select} className={`${INPUT} appearance-none truncate pr-9`} />
+        <select
+          key={String(select.defaultValue)}
+          {...select}
+          className={`${INPUT} appearance-none truncate pr-9`}
+        />
         <span
           className="icon-chevron-down pointer-events-none absolute right-3 bottom-3 size-3.5 text-muted max-sm:bottom-3.5"
           aria-hidden

@@ -1,5 +1,5 @@
-import { PAGE_KEYS } from '@tidegate/contracts';
-import type { UsageRowView } from '@tidegate/control';
+import { isPageKey, PAGE_KEYS } from '@tidegate/contracts';
+import { PAGE_KEY, type UsageRowView } from '@tidegate/control';
 import type { UsageChoice } from './filter.ts';
 
 export interface Option {
@@ -12,10 +12,23 @@ export interface Options {
   readonly models: readonly Option[];
 }
 
+/**
+ * Names of what is chosen and in no row. Null: the organization has none with this id. Undefined:
+ * it is in a row, or nothing is chosen.
+ */
+export interface UnusedNames {
+  readonly key?: string | null | undefined;
+  readonly model?: string | null | undefined;
+}
+
 /** The keys and the models of rows, busiest first, to choose from; and what is chosen. */
-export const optionsOf = (rows: readonly UsageRowView[], { keyId, modelId }: UsageChoice): Options => ({
-  keys: keyOptions(rows, keyId),
-  models: modelOptions(rows, modelId),
+export const optionsOf = (
+  rows: readonly UsageRowView[],
+  { keyId, modelId }: UsageChoice,
+  unused: UnusedNames,
+): Options => ({
+  keys: keyOptions(rows, keyId, unused.key),
+  models: modelOptions(rows, modelId, unused.model),
 });
 
 /** The options that stand for what is chosen. */
@@ -24,23 +37,35 @@ export const chosenOf = (options: Options, { keyId, modelId }: UsageChoice): Opt
   models: options.models.filter(({ id }) => id === '' || id === modelId),
 });
 
-const DELETED_ID_CHARACTERS = 4;
+const SHOWN_ID_CHARACTERS = 4;
 
-function keyOptions(rows: readonly UsageRowView[], chosen: string): readonly Option[] {
-  const names = new Map(rows.map(({ keyId, key, keyPrefix }) => [keyId, nameOf(keyId, key, keyPrefix)]));
-  if (chosen && !names.has(chosen)) names.set(chosen, 'A key without requests');
+function keyOptions(
+  rows: readonly UsageRowView[],
+  chosen: string,
+  unused: UnusedNames['key'],
+): readonly Option[] {
+  const names = new Map(
+    rows.map(({ keyId, key, keyPrefix }) => [keyId, keyOptionText(keyId, key, keyPrefix)]),
+  );
+  if (chosen && !names.has(chosen)) names.set(chosen, unused ?? 'No such key');
   return [{ id: '', text: 'All keys' }, ...[...names].map(([id, text]) => ({ id, text }))];
 }
 
-function nameOf(keyId: string, key: string, keyPrefix: string | null): string {
+/** Tells keys of the same name apart. Rows have no single page keys, but an address may name one. */
+export function keyOptionText(keyId: string, key: string, keyPrefix: string | null): string {
+  if (isPageKey(keyId)) return `${PAGE_KEY} (…${keyId.slice(-SHOWN_ID_CHARACTERS)})`;
   if (keyPrefix !== null) return `${key} · ${keyPrefix}…`;
-  return keyId === PAGE_KEYS ? key : `${key} (…${keyId.slice(-DELETED_ID_CHARACTERS)})`;
+  return keyId === PAGE_KEYS ? key : `${key} (…${keyId.slice(-SHOWN_ID_CHARACTERS)})`;
 }
 
-function modelOptions(rows: readonly UsageRowView[], chosen: string): readonly Option[] {
+function modelOptions(
+  rows: readonly UsageRowView[],
+  chosen: string,
+  unused: UnusedNames['model'],
+): readonly Option[] {
   const names = new Map(
     rows.map(({ modelId, model, modelDeleted }) => [modelId, modelDeleted ? `${model} (deleted)` : model]),
   );
-  if (chosen && !names.has(chosen)) names.set(chosen, 'A model without requests');
+  if (chosen && !names.has(chosen)) names.set(chosen, unused ?? 'No such model');
   return [{ id: '', text: 'All models' }, ...[...names].map(([id, text]) => ({ id, text }))];
 }

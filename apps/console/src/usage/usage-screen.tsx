@@ -3,7 +3,7 @@
 import type { UsageView } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
 import { Link } from '../ui/link.tsx';
-import { Empty, PageHeader, Panel } from '../ui/page.tsx';
+import { Empty, Note, PageHeader, Panel } from '../ui/page.tsx';
 import { DEFAULT_PERIOD, stepQueryOf, type UsageChoice, type UsagePeriod, usageQueryOf } from './filter.ts';
 import { UsageFilters } from './filters.tsx';
 import { ModelUsageTable } from './models-table.tsx';
@@ -27,6 +27,8 @@ interface UsageScreenProps {
   readonly maxRows: number;
   /** What is chosen. */
   readonly options: Options;
+  /** What is chosen by an id that the organization does not have. */
+  readonly missing: readonly ('key' | 'model')[];
   readonly nowMs: number;
   readonly mayChangePlan: boolean;
   readonly period: UsagePeriod;
@@ -66,6 +68,12 @@ export function UsageScreen(props: UsageScreenProps) {
           , or send fewer requests until then.
         </QuotaBanners>
         <UsageFilters {...props} />
+        {props.missing.map((what) => (
+          <Note key={what} kind="warning">
+            There is no {what} with this id. If there was one, it has been deleted and had no requests in this
+            period.
+          </Note>
+        ))}
         <Totals totals={usage.totals} />
         <Panel title={isHours ? 'Requests per hour' : 'Requests per day'}>
           {usage.totals.requests === 0 ? (

@@ -15,10 +15,11 @@ export default async function SignIn({
 }) {
   const { next, error } = await searchParams;
   if (await currentUser()) redirect(sameSitePath(next));
-  const { oidcName, passwords, passkeys } = services();
+  const { consoleUrl, oidcName, passwords, passkeys } = services();
   return (
     <SignInForm
       next={sameSitePath(next)}
+      consoleUrl={consoleUrl}
       provider={oidcName}
       passwords={passwords}
       passkeys={passkeys !== null}

@@ -38,7 +38,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
         path={path}
         filter={filter}
         org={org.slug}
-        keys={sentWith(keyChoices(keys), filter.key, 'keys')}
+        keys={sentWith(keyChoices(keys, filter.key), filter.key, 'keys')}
         models={sentWith(
           models.map(({ id, name }) => ({ id, name })),
           filter.model,

@@ -6,6 +6,7 @@ import { Live } from '#ui/live.tsx';
 import { wantedCount } from '#ui/wanted-rows.ts';
 import { choiceOf, periodOf } from '#usage/filter.ts';
 import { chosenOf, optionsOf } from '#usage/options.ts';
+import { unusedNames } from '#usage/unused-names.ts';
 import { UsageScreen } from '#usage/usage-screen.tsx';
 
 export const metadata: Metadata = { title: 'Usage' };
@@ -40,6 +41,7 @@ export default async function Usage({ params, searchParams }: UsageProps) {
           )
         ).flatMap((own) => read(own).rows)
       : usage.rows;
+  const unused = await unusedNames(actor, org.slug, named, choice);
   return (
     <>
       <Live />
@@ -47,7 +49,8 @@ export default async function Usage({ params, searchParams }: UsageProps) {
         org={org.slug}
         usage={usage}
         maxRows={MAX_USAGE_ROWS}
-        options={chosenOf(optionsOf(named, choice), choice)}
+        options={chosenOf(optionsOf(named, choice, unused), choice)}
+        missing={(['key', 'model'] as const).filter((what) => unused[what] === null)}
         nowMs={now()}
         mayChangePlan={org.role === 'owner'}
         period={period}

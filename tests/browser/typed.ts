@@ -1,0 +1,155 @@
+import { describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { must, OPERATOR } from '../support/control.ts';
+import { rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
+
+/** What the site has a name for, and a browser does not trust without https. */
+const ELSEWHERE = 'http://console.example';
+
+export function describeTyped(site: Site): void {
+  describe('what is typed or chosen', () => {
+    it(
+      'is sent once, however often Enter is pressed',
+      async () => {
+        const org = await site.organization('Once');
+        const { page } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, 'members', org);
+        await page.getByRole('button', { name: 'Invite', exact: true }).click();
+        await page.getByLabel('E-mail').fill('eager@example.com');
+        for (let i = 0; i < 3; i++) await page.keyboard.press('Enter');
+        await page.getByLabel('Invitation link').waitFor();
+        const link = await page.getByLabel('Invitation link').inputValue();
+        await page.getByRole('button', { name: 'Done' }).click();
+        await rowOf(page, 'eager@example.com').waitFor();
+        const { events } = must(await site.control().listAudit(OPERATOR, { org, action: 'member' }));
+        expect(events.filter(({ action }) => action === 'member.invite')).toHaveLength(1);
+        expect((await page.request.get(link)).status()).toBe(200);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'is kept when a message is refused while the next is written',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'try');
+        let refuse = () => {};
+        const asked = new Promise<void>((resolve) => {
+          refuse = resolve;
+        });
+        await page.route('**/try/chat', async (route) => {
+          await asked;
+          await route.fulfill({ status: 413 });
+        });
+        const message = page.getByLabel('Message', { exact: true });
+        await message.fill('The first');
+        await message.press('Enter');
+        await page.getByRole('button', { name: 'Stop' }).waitFor();
+        await message.fill('The second');
+        refuse();
+        await page.getByText('This is more than the console takes at once.').waitFor();
+        expect(await message.inputValue()).toBe('The first\n\nThe second');
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'is kept when the console cannot be reached for a key of the page',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'try');
+        await page.route('**/o/demo/try', (route) => route.abort());
+        const message = page.getByLabel('Message', { exact: true });
+        await message.fill('Anybody there?');
+        await message.press('Enter');
+        await page.getByText('The console failed or could not be reached.').waitFor();
+        expect(await message.inputValue()).toBe('Anybody there?');
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'as a filter goes when a link shows all',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'audit?action=key');
+        await page.getByRole('link', { name: 'Show all' }).click();
+        await page.waitForURL('**/o/demo/audit');
+        await page.getByRole('link', { name: 'Show all' }).waitFor({ state: 'detached' });
+        expect(await page.getByLabel('What').inputValue()).toBe('');
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'as a filter is named: a key without requests, that of a page, and none',
+      async () => {
+        const org = await site.organization('Names');
+        const owner = await site.person('owner', org);
+        const key = await site.newKey('Unused', { org });
+        await site.pageKey(owner, org);
+        const keys = must(await site.control().listKeys(OPERATOR, { org }));
+        const pageKey = keys.find(({ expiresAt }) => expiresAt !== null)?.id ?? '';
+        const ofPage = `Try it (…${pageKey.slice(-4)})`;
+        const { page } = await site.signedIn(owner);
+        const none = page.getByText('There is no key with this id.');
+        const choice = page.getByRole('button', { name: /Key$/ });
+        for (const [id, name] of [
+          [key.id, `Unused · ${key.prefix}…`],
+          [pageKey, ofPage],
+          ['nope', 'No such key'],
+        ] as const) {
+          await site.open(page, `usage?key=${id}`, org);
+          await eventually(async () => (await textOf(choice)).includes(name));
+          expect(await none.count()).toBe(id === 'nope' ? 1 : 0);
+          await choice.click();
+          await page.getByRole('option', { name }).waitFor();
+        }
+        await site.open(page, 'usage?model=nope', org);
+        await page.getByText('There is no model with this id.').waitFor();
+        const chosen = page.locator('select[name=key] option:checked');
+        await site.open(page, `requests?key=${pageKey}`, org);
+        expect(await textOf(chosen)).toBe(ofPage);
+        await site.open(page, 'requests?key=nope', org);
+        expect(await textOf(chosen)).toBe('nope (unknown or deleted)');
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+
+  describe('signing', () => {
+    it(
+      'out is said to have failed if the console cannot be reached',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'plan');
+        await page.getByRole('button', { name: site.owner().email }).click();
+        await page.route('**/*', (route) =>
+          route.request().method() === 'POST' ? route.abort() : route.continue(),
+        );
+        await page.getByRole('menuitem', { name: 'Sign out' }).click();
+        await told(page, 'You could not be signed out');
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'in at an address that is not its own is said to be impossible',
+      async () => {
+        const { page } = await site.visit();
+        const wrong = page.getByText('Signing in works only at');
+        await page.goto(`${site.url()}/sign-in`);
+        await page.getByLabel('E-mail').waitFor();
+        await page.route(`${ELSEWHERE}/**`, async (route) => {
+          const url = route.request().url().replace(ELSEWHERE, site.url());
+          await route.fulfill({ response: await route.fetch({ url }) });
+        });
+        expect(await wrong.count()).toBe(0);
+        await page.goto(`${ELSEWHERE}/sign-in`);
+        await wrong.waitFor();
+        expect(await page.getByRole('link', { name: site.url() }).count()).toBe(1);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}
