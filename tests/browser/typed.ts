@@ -1,4 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { must, OPERATOR } from '../support/control.ts';
 import { rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
@@ -8,6 +9,12 @@ const ELSEWHERE = 'http://console.example';
 
 export function describeTyped(site: Site): void {
   describe('what is typed or chosen', () => {
+    let standin: Standin;
+    beforeAll(async () => {
+      standin = await startStandin({ names: ['slow-to-tell'], contextTokens: 1_000 });
+    });
+    afterAll(() => standin.close());
+
     it(
       'is sent once, however often Enter is pressed',
       async () => {
@@ -112,6 +119,36 @@ export function describeTyped(site: Site): void {
         expect(await textOf(chosen)).toBe(ofPage);
         await site.open(page, 'requests?key=nope', org);
         expect(await textOf(chosen)).toBe('nope (unknown or deleted)');
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'is not replaced by what servers said that are no longer typed',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'api');
+        await page.getByRole('button', { name: 'Publish model' }).click();
+        const dialog = page.getByRole('dialog');
+        const servers = dialog.getByLabel('Servers', { exact: true });
+        await servers.fill(`${standin.url}/v1`);
+        let answer = () => {};
+        const held = new Promise<void>((resolve) => {
+          answer = resolve;
+        });
+        await page.route('**/*', async (route) => {
+          if ('next-action' in route.request().headers()) await held;
+          await route.continue();
+        });
+        const test = dialog.getByRole('button', { name: 'Test the connection' });
+        const told = page.waitForResponse((response) => 'next-action' in response.request().headers());
+        await test.click();
+        await servers.fill('http://127.0.0.1:9/v1');
+        answer();
+        await told;
+        await eventually(async () => (await test.getAttribute('data-pending')) === null);
+        expect(await dialog.getByLabel('Name', { exact: true }).inputValue()).toBe('');
+        expect(await textOf(dialog)).not.toContain('Reached');
       },
       TEST_TIMEOUT_MS,
     );

@@ -2,7 +2,7 @@
 
 import { Button, Modal, toast } from '@heroui/react';
 import type { ModelCheck, ServedModelView } from '@tidegate/control';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useRef, useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
@@ -32,6 +32,8 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
   const publishing = useAct();
   const testing = useAct();
   const [typed, setTyped] = useState<Publication>(NOTHING_YET);
+  const newest = useRef(typed);
+  newest.current = typed;
   const [checked, setChecked] = useState<Checked | null>(null);
   const [served, setServed] = useState<ServedModelView>();
   const set = (part: Partial<Publication>) => {
@@ -45,7 +47,9 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
   const test = async () => {
     publishing.clear();
     const found = await testing.act(() => checkModel(connectionOf(org, typed)));
-    if (!found) return;
+    const { urls, upstreamKey } = newest.current;
+    // The servers may have been edited meanwhile. Then this says nothing about them.
+    if (!found || urls !== typed.urls || upstreamKey !== typed.upstreamKey) return;
     setChecked({ found, beforePublishing: false });
     const [first] = found.models;
     if (first) choose(first);
