@@ -97,10 +97,9 @@ describe('writing', () => {
     const last = settlement({ reservedAtMs: Date.UTC(2026, 10, 30, 23, 59, 59, 999), durationMs: 600_000 });
     const first = settlement({ orgId: last.orgId, reservedAtMs: Date.UTC(2026, 11, 1) });
     await ensureRequestPartitions(db, ['2026-11-30', '2026-12-01']);
-    const elsewhere = createDb(
-      `${postgres.url}?options=${encodeURIComponent('-c TimeZone=Pacific/Kiritimati')}`,
-      PATIENT_DB,
-    );
+    const url = new URL(postgres.url);
+    url.searchParams.set('options', '-c TimeZone=Pacific/Kiritimati');
+    const elsewhere = createDb(url.href, PATIENT_DB);
     await writeSettlements(elsewhere, [first, last]);
     await closeDb(elsewhere);
     const usage = await readWrittenUsage(db);
