@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { identify } from '@tidegate/processes';
-import { freePort } from '@tidegate/testing';
+import { freePort, itOnLinux } from '@tidegate/testing';
 
 const INFRA = import.meta.dirname;
+const onLinux = itOnLinux(it);
 
 let root: string;
 /** This file is written when the set-up installs packages. */
@@ -107,6 +108,21 @@ describe('npm start where the stack already runs', () => {
 });
 
 describe('npm start', () => {
+  onLinux(
+    'waits while another command builds the checkout, and then builds only what is missing',
+    async () => {
+      const log = join(root, 'builds');
+      buildToolThat(
+        `const { appendFileSync } = require('node:fs');
+       appendFileSync(${JSON.stringify(log)}, 'begun ');
+       setTimeout(() => appendFileSync(${JSON.stringify(log)}, 'done '), 1_000)`,
+      );
+      const both = await Promise.all([start([]), start([], {}, 'ctl.mjs')]);
+      expect(readFileSync(log, 'utf8')).toBe('begun done ');
+      expect(both.map(({ out, err }) => out + err).join()).toContain('Waiting for it.');
+    },
+  );
+
   it.each(['--help', '-h'])(
     'prints the help for %s, and sets nothing up, though a stack runs',
     async (flag) => {

@@ -44,7 +44,8 @@ export const ALERTS = [
   },
   {
     name: 'TidegateInternalErrors',
-    expr: 'sum by (instance) (rate(tidegate_gateway_requests_total{code="internal_error"}[1m])) > 0',
+    // A rate needs two samples, and Prometheus' usual interval is a minute.
+    expr: 'sum by (instance) (rate(tidegate_gateway_requests_total{code="internal_error"}[2m])) > 0',
     for: '3m',
     severity: 'page',
     summary: '{{ $labels.instance }} answers 500.',

@@ -8,6 +8,7 @@ import { assertNoLauncher } from './launchers.mjs';
 import { install, isInstalled } from './packages.mjs';
 import { run, tail } from './run.mjs';
 import { Failure } from './terminal.mjs';
+import { inTurn } from './turn.mjs';
 
 /** @typedef {import('./packages.mjs').Scope} Scope */
 /** @typedef {import('./terminal.mjs').Terminal} Terminal */
@@ -37,7 +38,7 @@ export function checkNode(version = process.versions.node) {
 /** Builds what changed. @param {Terminal} terminal */
 async function build(terminal) {
   const stamp = sourcesStamp();
-  if (isBuilt(stamp)) return;
+  if (isBuilt(() => stamp)) return;
   await assertNoLauncher(root);
   await terminal.phase(
     'build',
@@ -66,12 +67,12 @@ async function build(terminal) {
   );
 }
 
-/** @param {string} stamp of the sources as they are */
-function isBuilt(stamp) {
+/** @param {() => string} stampOf the sources as they are */
+function isBuilt(stampOf) {
   try {
     const built = JSON.parse(readFileSync(BUILD_STAMP, 'utf8'));
     return (
-      built.stamp === stamp &&
+      built.stamp === stampOf() &&
       built.outputs.every((/** @type {string} */ path) => existsSync(join(root, path)))
     );
   } catch {
@@ -121,13 +122,17 @@ function sourcesStamp() {
  */
 export async function setUp(terminal, scope = 'product') {
   checkNode();
-  if (!isInstalled(root, scope)) {
-    await assertNoLauncher(root);
-    await install(root, scope, terminal);
-  }
-  try {
-    await build(terminal);
-  } catch (error) {
-    throw systemFailure('The build failed', error);
-  }
+  if (isInstalled(root, scope) && isBuilt(sourcesStamp)) return;
+  // Two builds at once leave a build of which parts are missing, and which counts as complete.
+  await inTurn(root, terminal, async () => {
+    if (!isInstalled(root, scope)) {
+      await assertNoLauncher(root);
+      await install(root, scope, terminal);
+    }
+    try {
+      await build(terminal);
+    } catch (error) {
+      throw systemFailure('The build failed', error);
+    }
+  });
 }

@@ -176,6 +176,8 @@ describe("a model's command that looks for secrets", () => {
     const keyFile = join(harness.dir, 'the-secret-key');
     writeFileSync(script, BURGLAR);
     writeFileSync(keyFile, harness.secretKey.toString('base64'), { mode: 0o600 });
+    const databaseUrl = new URL(harness.url);
+    databaseUrl.searchParams.set('application_name', 'database-secret');
     const command = `exec sh ${script} ${harness.dir} >${loot} 2>/dev/null`;
     const modelId = await harness.publish({ settings: { command } });
     const runner = await run({
@@ -183,7 +185,7 @@ describe("a model's command that looks for secrets", () => {
       SECRET_KEY_FILE: keyFile,
       RUNNER_MODEL_LOGS: 'true',
       CUDA_VISIBLE_DEVICES: '3',
-      DATABASE_URL: `${harness.url}?application_name=database-secret`,
+      DATABASE_URL: databaseUrl.href,
       AWS_SECRET_ACCESS_KEY: 'cloud-secret',
       ...env,
     });

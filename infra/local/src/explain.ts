@@ -41,7 +41,9 @@ function serverMessageIn(message: string): string {
 function hintFor(message: string, dataDir: string): string | undefined {
   if (/no space left|quota/i.test(message))
     return `Make room on the disk of ${dataDir}, or keep the data on another one: npm start -- --data-dir PATH`;
-  if (!/permission denied|not permitted|read-only/i.test(message)) return undefined;
+  if (/read-only/i.test(message))
+    return `Make the file system of ${dataDir} writable, or keep the data elsewhere: npm start -- --data-dir PATH`;
+  if (!/permission denied|not permitted/i.test(message)) return undefined;
   const concerned = /\((\/.+)\)$/.exec(message)?.[1];
   return ownerHint(dataDir, concerned);
 }

@@ -8,7 +8,7 @@ export interface StackInfo {
   readonly owner: { readonly email: string; readonly password: string } | null;
   /**
    * The slug of the demo organization. Without a demo, this, the owner, the key and the models are
-   * null or empty.
+   * null or empty. The owner is also null if the password was changed, the key if it was revoked.
    */
   readonly org: string | null;
   readonly apiKey: string | null;

@@ -127,6 +127,14 @@ describe('a data folder that cannot be used fails the start, which names the ste
     expect(explained(new EmbeddedError(step), dataDir)).toMatchObject({ message: step, hint });
   });
 
+  it('when its file system is read-only, whoever owns it', () => {
+    const refusal = Object.assign(new Error(), { code: 'EROFS', syscall: 'mkdir', path: dataDir });
+    expect(explained(refusal, dataDir)).toMatchObject({
+      message: `The data folder ${dataDir} cannot be used: the file system is read-only (${dataDir})`,
+      hint: expect.stringMatching(/^Make the file system of .* writable, or .*--data-dir/),
+    });
+  });
+
   it('when something else has its name', async () => {
     const file = join(dataDir, 'file');
     writeFileSync(file, '');

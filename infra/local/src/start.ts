@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { closeDb, createDb, type Db, makeLogins, migrate } from '@tidegate/db';
 import type { StackContext } from './context.ts';
+import { type DemoLogins, loginsOf } from './demo/logins.ts';
 import { planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
 import { demoModelsSettled, type SeededDemo, seedDemo } from './demo/seed.ts';
 import { StackError } from './errors.ts';
@@ -15,7 +16,7 @@ import { answersOk, type ProcessSpec, processOf } from './process/process.ts';
 import { Supervised } from './process/supervised.ts';
 import { planPrometheus } from './prometheus.ts';
 import type { Members } from './running.ts';
-import { loadSecrets } from './secrets.ts';
+import { loadSecrets, type Secrets } from './secrets.ts';
 import { addressesOf, anyOf, environmentOf, type Layout, type ServiceKind, servicesOf } from './services.ts';
 import { givenStores } from './stores/given.ts';
 import { openStores } from './stores/open.ts';
@@ -25,7 +26,8 @@ const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
 /** The outcome of a start. */
 export interface Started {
   readonly layout: Layout;
-  readonly demo: boolean;
+  /** The demo's logins. Null: there is no demo. */
+  readonly logins: DemoLogins | null;
   /** The demo's models that stand-ins serve. */
   readonly models: readonly string[];
   /** Where Prometheus is. Null: it was not asked for, or there is none. */
@@ -52,15 +54,29 @@ export async function start(files: Files, members: Members, options: StackOption
     const place = openModelsPlace({ root, files, demo });
     if (place.warning) options.report?.warned?.(place.warning);
     const { secrets, models } = await prepareDatabase(context, place, stores.databaseUrl, db, planned);
+    const logins = demo ? await loginsOf(db, secrets) : null;
+    if (logins) warnOfLost(logins, secrets, options);
     const layout: Layout = { root, files, models: place, secrets, instances, stores };
     const standins = planned.filter(({ model }) => models.includes(model.name));
     await startServices(context, kinds, layout, standins, db);
     writeJson(files.env, ctlEnv(layout, options));
     const prometheus = options.observe ? await startPrometheus(context, layout) : null;
-    return { layout, demo, models, prometheus };
+    return { layout, logins, models, prometheus };
   } finally {
     await closeDb(db);
   }
+}
+
+function warnOfLost({ owner, apiKey }: DemoLogins, secrets: Secrets, { report }: StackOptions): void {
+  const { email } = secrets.owner;
+  if (owner === null)
+    report?.warned?.(
+      `${email} cannot sign in with the password that was made for this data folder. A new one: ctl member set-password --email ${email}`,
+    );
+  if (apiKey === null)
+    report?.warned?.(
+      `The demo's API key was revoked or deleted. A new one: ctl key create --org ${secrets.demo?.org} --name 'Local stack'`,
+    );
 }
 
 async function forget({ files, given, options }: StackContext): Promise<void> {
@@ -163,7 +179,7 @@ const ctlEnv = (layout: Layout, { env }: StackOptions): CtlEnv => ({
 });
 
 /** The current state of the stack. */
-export function describe({ layout, demo, models, prometheus }: Started, members: Members): StackInfo {
+export function describe({ layout, logins, models, prometheus }: Started, members: Members): StackInfo {
   const { instances, secrets } = layout;
   const gateways = instances.filter(({ service }) => service === 'gateway').map(gatewayUrl);
   const site = instances.find(({ service }) => service === 'console');
@@ -171,9 +187,9 @@ export function describe({ layout, demo, models, prometheus }: Started, members:
     gateway: gateways[0] ?? '',
     gateways,
     console: site ? `http://127.0.0.1:${site.port}` : null,
-    owner: demo ? secrets.owner : null,
-    org: (demo && secrets.demo?.org) || null,
-    apiKey: (demo && secrets.demo?.apiKey) || null,
+    owner: logins?.owner ?? null,
+    org: (logins && secrets.demo?.org) ?? null,
+    apiKey: logins?.apiKey ?? null,
     models,
     prometheus,
     redis: layout.stores.redisUrl,

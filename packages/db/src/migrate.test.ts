@@ -153,6 +153,19 @@ describe('migrate', () => {
     await expect(migrate(url)).rejects.toThrow('no connection to Postgres: connect ECONNREFUSED');
   });
 
+  it('says what a user lacks who does not own the database', async () => {
+    const url = new URL(server.url);
+    const role = `guest_of_${url.pathname.slice(1)}`;
+    await query(`CREATE ROLE ${role} LOGIN PASSWORD 'guest'`);
+    try {
+      await expect(migrate(Object.assign(url, { username: role, password: 'guest' }).href)).rejects.toThrow(
+        'permission denied for schema public (let the user in DATABASE_URL own the database)',
+      );
+    } finally {
+      await query(`DROP ROLE ${role}`);
+    }
+  });
+
   it('ships the plans Free, Starter and Pro, images with Pro only [auth.images.pro]', async () => {
     await migrate(server.url);
     expect(await query('SELECT id, name, images FROM plan ORDER BY position')).toEqual([

@@ -22,6 +22,10 @@ const TRY_AGAIN_MS = 3_000;
 const PATIENCE_MS = 10 * 60_000;
 /** Postgres' code for a lock that could not be had in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
+/**
+ * Postgres' code for a missing right. Since version 15, only a database's owner may make tables.
+ */
+const NO_PRIVILEGE = '42501';
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** This release's migrations, in Prisma's layout. */
@@ -65,9 +69,9 @@ export class MigrationError extends Error {
  * @param connectTimeoutMs how long connecting may take
  * @param othersTimeoutMs how long another migrator may take
  * @returns the names of the applied migrations, oldest first
- * @throws MigrationError when Postgres cannot be reached, when another migrator takes too long, when
- * the file of an applied migration has changed, or when a migration fails or has failed earlier and
- * was not resolved
+ * @throws MigrationError when Postgres cannot be reached or used, when another migrator takes too
+ * long, when the file of an applied migration has changed, or when a migration fails or has failed
+ * earlier and was not resolved
  */
 export async function migrate(
   url: string,
@@ -80,14 +84,7 @@ export async function migrate(
     throw new MigrationError(`no connection to Postgres: ${cause.message}`, { cause });
   });
   try {
-    await client.query(`SET lock_timeout = ${othersTimeoutMs}`);
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]).catch((cause: pg.DatabaseError) => {
-      if (cause.code !== LOCK_NOT_AVAILABLE) throw cause;
-      throw new MigrationError('another migration of this database is under way: try again later', { cause });
-    });
-    await client.query(`SET lock_timeout = ${TABLE_TIMEOUT_MS}`);
-    await client.query(RECORDS);
-    const pending = findPending(migrations, await readRecords(client));
+    const pending = findPending(migrations, await recordsOf(client, othersTimeoutMs));
     const deadlineMs = performance.now() + PATIENCE_MS;
     for (const migration of pending) await applyOnceFree(client, migration, deadlineMs);
     return pending.map(({ name }) => name);
@@ -105,6 +102,24 @@ async function readMigrations(directory: string): Promise<Migration[]> {
       return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
     }),
   );
+}
+
+/** Waits until no one else migrates, and reads what was done. */
+async function recordsOf(client: pg.Client, othersTimeoutMs: number): Promise<MigrationRecord[]> {
+  await client.query(`SET lock_timeout = ${othersTimeoutMs}`);
+  await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]).catch((cause: pg.DatabaseError) => {
+    if (cause.code !== LOCK_NOT_AVAILABLE) throw cause;
+    throw new MigrationError('another migration of this database is under way: try again later', { cause });
+  });
+  try {
+    await client.query(`SET lock_timeout = ${TABLE_TIMEOUT_MS}`);
+    await client.query(RECORDS);
+    return await readRecords(client);
+  } catch (cause) {
+    const { code, message } = cause as pg.DatabaseError;
+    const todo = code === NO_PRIVILEGE ? ' (let the user in DATABASE_URL own the database)' : '';
+    throw new MigrationError(`the list of its migrations cannot be used: ${message}${todo}`, { cause });
+  }
 }
 
 async function readRecords(client: pg.Client): Promise<MigrationRecord[]> {

@@ -33,6 +33,7 @@ const handlers: LimiterHandlers = {
 
 describe('gRPC clients', () => {
   const server = new Server();
+  let address: string;
   let client: LimiterClient;
 
   beforeAll(async () => {
@@ -42,7 +43,8 @@ describe('gRPC clients', () => {
         error ? reject(error) : resolve(bound),
       ),
     );
-    client = createLimiterClient(`127.0.0.1:${port}`);
+    address = `127.0.0.1:${port}`;
+    client = createLimiterClient(address);
   });
 
   afterAll(() => {
@@ -68,6 +70,20 @@ describe('gRPC clients', () => {
     await expect(callUnary(client, 'refreshOrgs', {}, { deadlineMs: 60_000, signal })).rejects.toMatchObject({
       code: status.CANCELLED,
     });
+  });
+
+  it('connect directly, whatever proxy the environment names', async () => {
+    const { http_proxy } = process.env;
+    process.env.http_proxy = 'http://127.0.0.1:1';
+    const direct = createLimiterClient(address);
+    try {
+      const month = callUnary(direct, 'getMonth', { orgId: 'org_x' }, { deadlineMs: PLENTY_MS });
+      expect(await month).toMatchObject({ month: '2026-11' });
+    } finally {
+      direct.close();
+      if (http_proxy === undefined) delete process.env.http_proxy;
+      else process.env.http_proxy = http_proxy;
+    }
   });
 
   it('say which member of a oneof was sent', async () => {

@@ -54,6 +54,8 @@ const channelOptions: ChannelOptions = {
   'grpc.service_config_disable_resolution': 1,
   // A host that has moved is found again as soon as connecting is tried again. The default is 30 s.
   'grpc.dns_min_time_between_resolutions_ms': 1_000,
+  // The http_proxy of a machine or of Docker's settings leads out, not to services beside this one.
+  'grpc.enable_http_proxy': 0,
 };
 
 /** Without a token or TLS: for servers on this machine that ask for neither. */

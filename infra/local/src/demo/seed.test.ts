@@ -6,6 +6,7 @@ import { closeDb, createDb, type Db, migrate } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { type Files, filesOf } from '../files.ts';
 import { rememberDemo } from '../secrets.ts';
+import { loginsOf } from './logins.ts';
 import { DEMO_MODELS } from './models.ts';
 import { seedDemo } from './seed.ts';
 
@@ -91,5 +92,30 @@ describe("the demo's models at a later start", () => {
       'demo-text': { urls: ['http://127.0.0.1:3000/v1'] },
       'demo-vision': { urls: ['http://127.0.0.1:3002/v1'] },
     });
+  });
+});
+
+describe("the demo's logins", () => {
+  it('are shown at later starts too, while they work', async () => {
+    await seed(1_000);
+    const { secrets } = await seed(2_000);
+    expect(await loginsOf(db, secrets)).toEqual({ owner: secrets.owner, apiKey: secrets.demo?.apiKey });
+  });
+
+  it('are not shown once the password is another and the key is revoked', async () => {
+    const { secrets } = await seed(1_000);
+    await db.apiKey.updateMany({ data: { revokedAt: new Date() } });
+    expect(await loginsOf(db, secrets)).toEqual({ owner: secrets.owner, apiKey: null });
+    await db.account.updateMany({ data: { password: 'aa:bb' } });
+    expect(await loginsOf(db, secrets)).toEqual({ owner: null, apiKey: null });
+    await db.user.deleteMany();
+    expect(await loginsOf(db, secrets)).toEqual({ owner: null, apiKey: null });
+  });
+
+  it('are those of the account in the database, not those of a new data folder', async () => {
+    await seed(1_000);
+    rmSync(files.secrets);
+    const { secrets } = await seed(2_000);
+    expect(await loginsOf(db, secrets)).toEqual({ owner: null, apiKey: secrets.demo?.apiKey });
   });
 });

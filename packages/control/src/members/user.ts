@@ -52,6 +52,15 @@ export async function hashedPasswordOf(
 export const hasAccount = async (db: Db, email: string): Promise<boolean> =>
   (await db.user.findUnique({ where: { email }, select: { id: true } })) !== null;
 
+/** Whether an account can sign in with this password. */
+export async function hasPassword(db: Db, email: string, password: string): Promise<boolean> {
+  const where = { providerId: CREDENTIAL, user: { email } };
+  const credential = await db.account.findFirst({ where, select: { password: true } });
+  if (!credential?.password) return false;
+  const { verifyPassword } = await import('better-auth/crypto');
+  return verifyPassword({ hash: credential.password, password });
+}
+
 /**
  * Finds the account of an e-mail, or creates a user with a password as the console's sign-in
  * expects it. It refuses a password for an existing account, because that would take the account

@@ -92,6 +92,18 @@ describe('startPostgres', () => {
     expect(new URL(second.url).password).toBe(new URL(first.url).password);
   });
 
+  it('starts, and takes connections, whatever TLS the environment asks of other servers', async () => {
+    await givenDatabase();
+    const { PGSSLMODE } = process.env;
+    process.env.PGSSLMODE = 'require';
+    try {
+      expect(await query((await start()).url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    } finally {
+      if (PGSSLMODE === undefined) delete process.env.PGSSLMODE;
+      else process.env.PGSSLMODE = PGSSLMODE;
+    }
+  });
+
   it('refuses a connection without the password', async () => {
     await givenDatabase();
     const url = new URL((await start()).url);
