@@ -98,10 +98,11 @@ export const ALERTS = [
   },
   {
     name: 'TidegateModelUnreachable',
-    expr: 'sum by (org, model) (tidegate_gateway_model_replicas{state="ejected"}) > 0 unless sum by (org, model) (tidegate_gateway_model_replicas{state="usable"}) > 0',
+    // More than one call, because a server may restart at that moment.
+    expr: 'sum by (org, model) (increase(tidegate_gateway_completions_total{result="failed"}[10m])) > 1.5 unless sum by (org, model) (increase(tidegate_gateway_completions_total{result=~"answered|broken_off"}[10m])) > 0',
     for: '2m',
     severity: 'page',
-    summary: 'No replica of {{ $labels.model }} answers.',
+    summary: '{{ $labels.model }} answers no request.',
   },
   {
     name: 'TidegateModelFailed',

@@ -13,7 +13,8 @@ import { recordOf } from './record-of.ts';
 export const MAX_MODELS = 200;
 const OTHER = 'other';
 
-const RESULTS = ['answered', 'refused', 'broken_off', 'aborted'] as const;
+/** `failed`: the request was counted, but the model could not be called, or it failed. */
+const RESULTS = ['answered', 'refused', 'failed', 'broken_off', 'aborted'] as const;
 export type RequestResult = (typeof RESULTS)[number];
 
 const FIRST_CHUNK_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -53,7 +54,7 @@ export class ModelMeters {
     this.#completions = new CounterCells({
       registry,
       name: 'tidegate_gateway_completions_total',
-      help: 'Completions that named a model, by model, whether streamed, and how they ended',
+      help: 'Completions that named a model, by model, whether streamed, and how they ended. Failed: counted, but the model could not be called or failed before its answer began',
       labelNames: ['org', 'model', 'streamed', 'result'],
       collect: () => this.#dropDeleted(),
     });

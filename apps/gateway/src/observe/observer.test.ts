@@ -73,6 +73,20 @@ describe('a whole answer', () => {
     script = (_request, reply) => reply.json({ error: {} }, { status: 418 });
     expect((await harness.complete(hello)).status).toBeGreaterThan(399);
     expect(await sample('tidegate_gateway_upstream_responses_total', 'status="4xx"')).toBe(1);
+    expect(await sample('tidegate_gateway_completions_total', 'result="refused"', 'streamed="false"')).toBe(
+      1,
+    );
+  });
+
+  it.each([
+    ['answers with 500', (async (_, reply) => reply.json({}, { status: 500 })) satisfies UpstreamHandler],
+    ['closes the connection', (async (_, reply) => reply.reset()) satisfies UpstreamHandler],
+  ])('whose model %s counts as failed', async (_, fail) => {
+    const failed = () => sample('tidegate_gateway_completions_total', 'result="failed"', 'streamed="false"');
+    const before = (await failed()) || 0;
+    script = fail;
+    expect((await harness.complete(hello)).status).toBeGreaterThan(499);
+    expect((await failed()) - before).toBe(1);
   });
 });
 

@@ -119,10 +119,11 @@ function reasonIncomplete({ response, brokenOff, aborted, facts }: Exchange): st
   return aborted?.reason ?? facts.brokenBy ?? 'internal_error';
 }
 
-function resultOf({ aborted, brokenOff, facts }: Exchange): RequestResult {
+function resultOf({ aborted, brokenOff, facts, held }: Exchange): RequestResult {
   if (aborted) return 'aborted';
   if (brokenOff) return 'broken_off';
-  return facts.code ? 'refused' : 'answered';
+  if (facts.code === null) return 'answered';
+  return held?.counted && ERRORS[facts.code].status >= 500 ? 'failed' : 'refused';
 }
 
 function fieldsOf(exchange: Exchange, status: number, ms: number): LineFields {
