@@ -39,8 +39,8 @@ export function createDb(url: string, options: DbOptions = {}): Db {
     query_timeout: statementTimeoutMs + SILENCE_MS,
     idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
-    // Prisma sends and reads instants without their time zone: those of UTC.
-    onConnect: (client) => client.query("SET TIME ZONE 'UTC'"),
+    // Prisma sends and reads instants without their time zone: those of UTC. It reads ISO 8601 only.
+    onConnect: (client) => client.query("SET TIME ZONE 'UTC'; SET DateStyle TO 'ISO'"),
   });
   pool.on('release', (_error, client) => endUnlessReady(client));
   const adapter = new PrismaPg(pool, { disposeExternalPool: true });
