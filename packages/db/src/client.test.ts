@@ -65,3 +65,13 @@ it.each([
       to_timestamp(${noon.getTime() / 1_000}::float8) = ${noon}::timestamptz AS is_same`;
   expect(read).toEqual({ at: noon, day: new Date('2026-11-12'), is_same: true });
 });
+
+it('runs transactions that see what others commit meanwhile, whatever is the default of the database', async () => {
+  const name = new URL(server.url).pathname.slice(1);
+  await execute(`ALTER DATABASE "${name}" SET default_transaction_isolation TO 'repeatable read'`);
+  connect(5_000);
+  const [read] = await db.$transaction(
+    (tx) => tx.$queryRaw<object[]>`SELECT current_setting('transaction_isolation') AS level`,
+  );
+  expect(read).toEqual({ level: 'read committed' });
+});
