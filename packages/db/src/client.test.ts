@@ -53,12 +53,25 @@ it('a connection that hangs within a transaction fails what is asked over it, an
   }
 });
 
-it('reads and writes the right instants, whatever the time zone of the database', async () => {
-  await execute(`ALTER DATABASE "${new URL(server.url).pathname.slice(1)}" SET timezone TO 'Asia/Tokyo'`);
+it.each([
+  ['timezone', 'Asia/Tokyo'],
+  ['datestyle', 'German'],
+])('reads and writes the right instants and days, whatever the %s of the database', async (name, value) => {
+  await execute(`ALTER DATABASE "${new URL(server.url).pathname.slice(1)}" SET ${name} TO '${value}'`);
   connect(5_000);
-  const noon = new Date('2026-11-21T12:00:00.000Z');
-  const [read] = await db.$queryRaw<{ at: Date; is_same: boolean }[]>`
-    SELECT to_timestamp(${noon.getTime() / 1_000}::float8) AS at,
+  const noon = new Date('2026-11-12T12:00:00.000Z');
+  const [read] = await db.$queryRaw<object[]>`
+    SELECT to_timestamp(${noon.getTime() / 1_000}::float8) AS at, '2026-11-12'::date AS day,
       to_timestamp(${noon.getTime() / 1_000}::float8) = ${noon}::timestamptz AS is_same`;
-  expect(read).toEqual({ at: noon, is_same: true });
+  expect(read).toEqual({ at: noon, day: new Date('2026-11-12'), is_same: true });
+});
+
+it('runs transactions that see what others commit meanwhile, whatever is the default of the database', async () => {
+  const name = new URL(server.url).pathname.slice(1);
+  await execute(`ALTER DATABASE "${name}" SET default_transaction_isolation TO 'repeatable read'`);
+  connect(5_000);
+  const [read] = await db.$transaction(
+    (tx) => tx.$queryRaw<object[]>`SELECT current_setting('transaction_isolation') AS level`,
+  );
+  expect(read).toEqual({ level: 'read committed' });
 });

@@ -27,6 +27,14 @@ export const SILENCE_MS = 1_000;
  */
 const IDLE_MS = 60_000;
 
+/**
+ * What must not depend on the defaults of the database or the user. Prisma sends and reads instants
+ * without their time zone: those of UTC. It reads ISO 8601 only. Whoever has waited for a lock must
+ * see what was committed meanwhile.
+ */
+const SESSION = `SET TIME ZONE 'UTC'; SET DateStyle TO 'ISO';
+  SET default_transaction_isolation TO 'read committed'`;
+
 /** Creates a client for `url` (`postgresql://…`). It connects with the first query. */
 export function createDb(url: string, options: DbOptions = {}): Db {
   const { maxConnections = 10, connectTimeoutMs = 5_000, transactionTimeoutMs = 5_000 } = options;
@@ -39,8 +47,7 @@ export function createDb(url: string, options: DbOptions = {}): Db {
     query_timeout: statementTimeoutMs + SILENCE_MS,
     idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
-    // Prisma sends and reads instants without their time zone: those of UTC.
-    onConnect: (client) => client.query("SET TIME ZONE 'UTC'"),
+    onConnect: (client) => client.query(SESSION),
   });
   pool.on('release', (_error, client) => endUnlessReady(client));
   const adapter = new PrismaPg(pool, { disposeExternalPool: true });

@@ -51,6 +51,12 @@ describe('migrate', () => {
     expect(await migrate(server.url)).toEqual([]);
   });
 
+  it('knows what it has applied, whatever form the database gives to dates', async () => {
+    await migrate(server.url);
+    await query(`ALTER DATABASE "${new URL(server.url).pathname.slice(1)}" SET datestyle TO German`);
+    expect(await migrate(server.url)).toEqual([]);
+  });
+
   it("records a migration as Prisma's own command does", async () => {
     await migrate(server.url);
     const sql = await readFile(join(SHIPPED, INIT, 'migration.sql'));

@@ -52,7 +52,7 @@ interface Migration {
 interface MigrationRecord {
   readonly migration_name: string;
   readonly checksum: string;
-  readonly finished_at: Date | null;
+  readonly finished: boolean;
 }
 
 export class MigrationError extends Error {
@@ -124,13 +124,14 @@ async function recordsOf(client: pg.Client, othersTimeoutMs: number): Promise<Mi
 
 async function readRecords(client: pg.Client): Promise<MigrationRecord[]> {
   const { rows } = await client.query<MigrationRecord>(
-    'SELECT migration_name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL',
+    `SELECT migration_name, checksum, finished_at IS NOT NULL AS finished FROM _prisma_migrations
+     WHERE rolled_back_at IS NULL`,
   );
   return rows;
 }
 
 function findPending(migrations: readonly Migration[], records: readonly MigrationRecord[]): Migration[] {
-  const failed = records.find(({ finished_at }) => finished_at === null);
+  const failed = records.find(({ finished }) => !finished);
   if (failed !== undefined)
     throw new MigrationError(
       `migration ${failed.migration_name} failed earlier: resolve it, then migrate again`,

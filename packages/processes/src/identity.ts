@@ -52,7 +52,9 @@ function identityOnLinux(pid: number): string | null {
 
 function startByPs(pid: number): string | null {
   try {
-    const out = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' });
+    // `ps` prints local time, which would change when the machine's time zone does.
+    const ps = ['TZ=UTC0', 'LC_ALL=C', 'ps', '-o', 'lstart=', '-p', String(pid)];
+    const out = execFileSync('env', ps, { encoding: 'utf8' });
     return out.trim() || null;
   } catch {
     return null;

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -50,6 +50,21 @@ describe('the identity of a process', () => {
 
   it('tells it from another process with the same number', () => {
     expect(isAlive({ pid: process.pid, identity: 'another time' })).toBe(false);
+  });
+
+  it('is the same in every time zone, also where there is no /proc', () => {
+    const script = `
+      Object.defineProperty(process, 'platform', { value: 'other' });
+      const { identify } = await import('@tidegate/processes');
+      process.stdout.write(identify(${process.pid})?.identity ?? '');`;
+    const identityIn = (TZ: string) =>
+      execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+        cwd: import.meta.dirname,
+        encoding: 'utf8',
+        env: { ...process.env, NODE_OPTIONS: '', TZ },
+      });
+    expect(identityIn('Asia/Kolkata')).toMatch(/^\w{3} \w{3} .* \d{4}$/);
+    expect(identityIn('Asia/Kolkata')).toBe(identityIn('UTC0'));
   });
 
   it('is gone while an ended process waits to be reaped', async () => {

@@ -136,7 +136,7 @@ describe('models that share a pool', () => {
     await runner.wake(always.modelId);
     expect(await runner.wake(next.modelId)).toMatchObject({
       condition: 'CONDITION_FAILED',
-      reason: "It needs 5, but its pool's capacity is 10, and always-on models take 6 of that.",
+      reason: "It needs 5 of its pool's 10, but always-on models leave less.",
     });
     await runner.stopModel(always.modelId);
     await runner.startModel(next.modelId);

@@ -93,7 +93,7 @@ export function decide(
 }
 
 /** What always-on models hold until someone stops them. */
-export const permanentIn = (holders: readonly Holder[]): number =>
+const permanentIn = (holders: readonly Holder[]): number =>
   sum(holders.filter(({ alwaysOn, leaving }) => alwaysOn && !leaving));
 
 const sum = (models: readonly { readonly cost: number }[]): number =>

@@ -94,6 +94,24 @@ describe('a model that is being ended', () => {
   });
 });
 
+describe('a model that can never have room', () => {
+  const reasonOf = (cost: number): string[] => {
+    const reasons: string[] = [];
+    const room = new Room(ROOM_TIMINGS);
+    room.resize(10, 0);
+    const usual = { pinned: false, leaving: false, yields: false, lastUsedMs: 0 };
+    const told = { granted: () => {}, refused: (why: string) => reasons.push(why), giveWay: () => {} };
+    room.hold({ modelId: 'mdl_1', orgId: 'org_1', cost: 7, alwaysOn: true, ...usual, ...told });
+    room.ask({ modelId: 'mdl_2', orgId: 'org_2', cost, alwaysOn: false, ...usual, ...told }, 0);
+    return reasons;
+  };
+
+  it("is refused with its own cost and the capacity, without what other organizations' models take", () => {
+    expect(reasonOf(5)).toEqual(["It needs 5 of its pool's 10, but always-on models leave less."]);
+    expect(reasonOf(12)).toEqual(["It needs 12, but its pool's capacity is 10."]);
+  });
+});
+
 const usual = { alwaysOn: false, pinned: false };
 /** Two models in turns, every 7 ticks from 0 on, each used for 2. */
 const inTurns = (models: readonly [number, number], untilMs: number) =>

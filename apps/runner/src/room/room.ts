@@ -1,4 +1,4 @@
-import { decide, type Holder, permanentIn } from './decide.ts';
+import { decide, type Holder } from './decide.ts';
 
 /** A model of the pool, as far as sharing out room is concerned. */
 export interface Tenant {
@@ -179,10 +179,13 @@ export class Room {
     this.#waiting.set(tenant, nowMs);
   }
 
+  /**
+   * Without how much always-on models take: they may be other organizations' models, and the users
+   * of one organization read this.
+   */
   #reason({ cost }: Tenant, capacity: number): string {
-    const permanent = permanentIn([...this.#holders].map(holderOf));
-    const taken = permanent > 0 ? `, and always-on models take ${permanent} of that` : '';
-    return `It needs ${cost}, but its pool's capacity is ${capacity}${taken}.`;
+    if (cost > capacity) return `It needs ${cost}, but its pool's capacity is ${capacity}.`;
+    return `It needs ${cost} of its pool's ${capacity}, but always-on models leave less.`;
   }
 }
 
