@@ -92,13 +92,12 @@ const ollama: Dialect = {
   isSpoken: async (asking) => typeof at(await ask(asking, '/api/version'), 'version') === 'string',
   version: async (asking) => at(await ask(asking, '/api/version'), 'version'),
   async tell(asking, models) {
-    const loaded = itemsOf(at(await ask(asking, '/api/ps'), 'models'));
+    const loaded = entriesOf(models, itemsOf(at(await ask(asking, '/api/ps'), 'models')), 'model', 'name');
     return inTurns(models, async ({ id }) => {
       const shown = await ask(asking, '/api/show', { model: id });
-      const running = loaded.find((entry) => at(entry, 'model') === id || at(entry, 'name') === id);
       const capabilities = itemsOf(at(shown, 'capabilities'));
       return {
-        contextTokens: tokens(at(running, 'context_length')) ?? numCtxOf(at(shown, 'parameters')),
+        contextTokens: tokens(at(loaded.get(id), 'context_length')) ?? numCtxOf(at(shown, 'parameters')),
         vision: capabilities.includes('vision'),
         chats: capabilities.length === 0 || capabilities.includes('completion'),
       };
@@ -115,9 +114,9 @@ const lmStudio: Dialect = {
   isSpoken: async (asking) =>
     (await lmStudioModels(asking)).some((entry) => at(entry, 'state') !== undefined),
   async tell(asking, models) {
-    const entries = await lmStudioModels(asking);
+    const entries = entriesOf(models, await lmStudioModels(asking), 'id');
     return models.map(({ id }) => {
-      const entry = entries.find((one) => at(one, 'id') === id);
+      const entry = entries.get(id);
       return {
         contextTokens: tokens(at(entry, 'loaded_context_length')),
         vision: at(entry, 'type') === 'vlm',
@@ -143,6 +142,21 @@ const anyOther: Dialect = {
  * last one matches every server.
  */
 export const DIALECTS: readonly Dialect[] = [llamaCpp, vllm, sglang, ollama, lmStudio, anyOther];
+
+/**
+ * Finds what a list says about each model: the first entry with its id as one of these members. One
+ * pass, because a server may list half a million.
+ */
+function entriesOf(models: readonly Listed[], list: readonly unknown[], ...members: readonly string[]) {
+  const ids = new Set<unknown>(models.map(({ id }) => id));
+  const found = new Map<unknown, unknown>();
+  for (const entry of list)
+    for (const member of members) {
+      const id = at(entry, member);
+      if (ids.has(id) && !found.has(id)) found.set(id, entry);
+    }
+  return found;
+}
 
 const AT_ONCE = 8;
 

@@ -1,4 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net';
+import type { Readable } from 'node:stream';
 import { isRefusal, type Passed, type Refusal } from '@tidegate/contracts';
 import { type buildConnector, Client } from 'undici';
 import { Pieces } from '../bytes/pieces.ts';
@@ -37,6 +38,8 @@ type Hop = Download | { readonly redirect: string };
 const MAX_REDIRECTS = 3;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_HEADER_BYTES = 16 * 1024;
+/** Each piece takes the main thread microseconds, and a server may send one byte at a time. */
+const MAX_PIECES = 65_536;
 const HEADERS = {
   accept: 'image/png, image/jpeg, image/webp, image/gif',
   'accept-encoding': 'identity',
@@ -145,22 +148,32 @@ async function get(client: Client, url: URL, options: DownloadOptions, signal: A
   }
 }
 
-async function readImage(
-  body: AsyncIterable<Buffer>,
-  { maxBytes, claim }: DownloadOptions,
-): Promise<Download> {
+/** Not as an iterator, which would merge small pieces that wait, and so not show how many came. */
+function readImage(body: Readable, { maxBytes, claim }: DownloadOptions): Promise<Download> {
   const image = new Pieces();
-  for await (const chunk of body) {
-    if (image.bytes + chunk.length > maxBytes) return problem(tooLarge(maxBytes));
-    const room = claim(chunk.length);
-    if (isRefusal(room)) return room;
-    image.add(chunk);
-  }
-  return image.take();
+  let pieces = 0;
+  const refusalOf = ({ length }: Buffer): Refusal | DownloadProblem | null => {
+    if (image.bytes + length > maxBytes) return problem(tooLarge(maxBytes));
+    if (++pieces > MAX_PIECES) return problem(TINY_PIECES);
+    const room = claim(length);
+    return isRefusal(room) ? room : null;
+  };
+  return new Promise((resolve, reject) => {
+    const take = (chunk: Buffer): void => {
+      const refused = refusalOf(chunk);
+      if (!refused) return void image.add(chunk);
+      body.off('data', take).destroy();
+      resolve(refused);
+    };
+    body.on('data', take).once('end', () => resolve(image.take()));
+    body.once('error', reject).once('close', () => reject(new Error('closed')));
+  });
 }
 
 const problem = (text: string): DownloadProblem => ({ problem: text });
 
 const UNREACHABLE = 'could not be downloaded: its server is not reachable from the internet by https';
+
+const TINY_PIECES = 'could not be downloaded: its server sent too many tiny pieces';
 
 const tooLarge = (maxBytes: number): string => `is larger than ${maxBytes / 1e6} MB (${maxBytes} bytes)`;

@@ -157,6 +157,16 @@ describe('createImageFetcher', () => {
     }
   });
 
+  it('gives up on an image that comes in tens of thousands of pieces', async () => {
+    handlers['/tiny.png'] = (_, response) => {
+      response.flushHeaders();
+      for (const byte of PNG)
+        response.socket?.write(Buffer.concat([Buffer.from('1\r\n'), Buffer.of(byte, 13, 10)]));
+      response.socket?.write(`${'1\r\nx\r\n'.repeat(70_000)}0\r\n\r\n`);
+    };
+    expect(messageOf(await fetchAll([at('/tiny.png')]))).toContain('too many tiny pieces');
+  });
+
   it('sends the host name and asks for uncompressed images, without cookies or credentials', async () => {
     await fetchAll([at('/cat.png')]);
     const headers = requests[0]?.headers ?? {};

@@ -66,13 +66,31 @@ describe('a client of the console', () => {
   });
 
   it('that announces too large a body gets 413 before it is read', async () => {
-    const read = await start({ maxBodyBytes: 10 });
+    const read = await start({ maxBodyBytes: 10, maxFormBytes: 10 });
     expect(await endOf(`${FORM}Content-Length: 11\r\n\r\n`)).toMatch(/^HTTP\/1.1 413 /);
     expect(read).toEqual([]);
   });
 
+  it('may send more as JSON, unless it asks for an action', async () => {
+    const read = await start({ maxFormBytes: 10, maxBodyBytes: 12 });
+    const json = `${FORM}Connection: close\r\nContent-Type: application/json\r\n`;
+    expect(await endOf(`${json}Content-Length: 12\r\n\r\n012345678901`)).toContain('200 OK');
+    expect(await endOf(`${json}Content-Length: 13\r\n\r\n`)).toMatch(/^HTTP\/1.1 413 /);
+    const action = `${json}Next-Action: a\r\nContent-Length: 11\r\n\r\n`;
+    expect(await endOf(`${action}01234567890`)).toMatch(/^HTTP\/1.1 413 /);
+    expect(read).toEqual([12]);
+  });
+
+  it('whose form is too large still gets an answer to the next request of the connection', async () => {
+    const read = await start({ maxFormBytes: 10 });
+    const form = `${FORM}Content-Length: 300000\r\n\r\n${'x'.repeat(300_000)}`;
+    const next = `${FORM}Connection: close\r\nContent-Length: 2\r\n\r\nhi`;
+    expect(await endOf(form + next)).toMatch(/^HTTP\/1.1 413 .*HTTP\/1.1 200 OK/s);
+    expect(read).toEqual([2]);
+  });
+
   it('that sends more than it may without announcing it is cut off, and one within the limit is served', async () => {
-    const read = await start({ maxBodyBytes: 10 });
+    const read = await start({ maxFormBytes: 10 });
     const chunked = `${FORM}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
     expect(await endOf(`${chunked}b\r\n01234567890\r\n0\r\n\r\n`)).not.toContain('200');
     expect(read).toEqual([]);

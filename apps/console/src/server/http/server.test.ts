@@ -172,9 +172,9 @@ describe('the site', () => {
   it('answers the next request of a connection even after a body that was not read to its end', async () => {
     const { port } = new URL(await start('http://console.example'));
     const client = connect(Number(port), '127.0.0.1');
-    const origin = 'Host: x\r\nOrigin: http://console.example\r\n';
+    const head = 'Host: x\r\nOrigin: http://console.example\r\nContent-Type: application/json\r\n';
     const bytes = 4 * 1024 * 1024;
-    client.write(`POST /stops HTTP/1.1\r\n${origin}Content-Length: ${bytes}\r\n\r\n`);
+    client.write(`POST /stops HTTP/1.1\r\n${head}Content-Length: ${bytes}\r\n\r\n`);
     client.write('x'.repeat(bytes));
     client.write('GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     expect((await text(client)).split('HTTP/1.1 200 OK')).toHaveLength(3);
