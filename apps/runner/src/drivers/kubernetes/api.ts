@@ -144,7 +144,7 @@ export class KubernetesApi {
     });
   }
 
-  /** Pods that have not ended for good. Kubernetes keeps those that it has evicted for a long time. */
+  /** Pods that have not ended for good. Kubernetes keeps evicted ones for a long time. */
   livePods(namespace: string, selector: string, signal: AbortSignal): Promise<V1Pod[]> {
     return this.#pods(namespace, selector, 'status.phase!=Failed,status.phase!=Succeeded', signal);
   }
