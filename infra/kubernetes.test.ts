@@ -223,6 +223,17 @@ describe('the environment', () => {
     expect(missing).toEqual([]);
   });
 
+  it.each(['ctl', 'bootstrap'])(
+    'tells %s the OIDC_ONLY of the console, as docker-compose.yml does',
+    (program) => {
+      expect(compose[program].environment.OIDC_ONLY).toBe(compose.console.environment.OIDC_ONLY);
+      const [{ configMapRef }] = containerOf('console').envFrom;
+      expect(variablesOf(program).get('OIDC_ONLY')?.valueFrom).toEqual({
+        configMapKeyRef: { name: configMapRef.name, key: 'OIDC_ONLY', optional: true },
+      });
+    },
+  );
+
   it('has every secret from a Secret of the program, and none in the manifests', () => {
     for (const program of PROGRAMS) {
       for (const [name, { value, valueFrom }] of variablesOf(program)) {
@@ -240,7 +251,10 @@ describe('the environment', () => {
     const docs = read('docs/kubernetes.md');
     for (const program of PROGRAMS)
       for (const { valueFrom } of variablesOf(program).values())
-        if (valueFrom) expect(docs).toContain(`\`${valueFrom.secretKeyRef.key}\``);
+        if (valueFrom) {
+          const { key } = valueFrom.secretKeyRef ?? valueFrom.configMapKeyRef;
+          expect(docs).toContain(`\`${key}\``);
+        }
     const { data } = documents(join(HERE, 'example/console-settings.yaml'))[0];
     expect(Object.keys(data).sort()).toEqual(['CONSOLE_URL', 'GATEWAY_PUBLIC_URL']);
   });

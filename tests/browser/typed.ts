@@ -60,17 +60,21 @@ export function describeTyped(site: Site): void {
       TEST_TIMEOUT_MS,
     );
 
-    it(
-      'is kept when the console cannot be reached for a key of the page',
-      async () => {
+    it.each([
+      ['for a key of the page', '**/o/demo/try', 'The console failed or could not be reached.'],
+      ['for an answer', '**/o/demo/try/chat', 'The console could not be reached.'],
+    ])(
+      'is kept when the console cannot be reached %s',
+      async (_what, path, why) => {
         const { page } = await site.signedIn();
         await site.open(page, 'try');
-        await page.route('**/o/demo/try', (route) => route.abort());
+        await page.route(path, (route) => route.abort());
         const message = page.getByLabel('Message', { exact: true });
         await message.fill('Anybody there?');
         await message.press('Enter');
-        await page.getByText('The console failed or could not be reached.').waitFor();
+        await page.getByText(why).waitFor();
         expect(await message.inputValue()).toBe('Anybody there?');
+        expect(await page.getByText('Anybody there?').count()).toBe(1);
       },
       TEST_TIMEOUT_MS,
     );

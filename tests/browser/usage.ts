@@ -109,6 +109,31 @@ export function describeUsage(site: Site): void {
     };
 
     it(
+      'keeps its place however long the times are, at any width',
+      async () => {
+        const { page } = await site.signedIn();
+        await site.open(page, 'usage');
+        const totals = page.locator('dl').filter({ has: page.getByText('First chunk', { exact: true }) });
+        const heightWith = async (note: string) => {
+          for (const name of ['Average time', 'First chunk'])
+            await totalOf(page, name)
+              .locator('dd')
+              .last()
+              .evaluate((element, text) => {
+                element.textContent = text;
+              }, note);
+          return totals.evaluate(({ clientHeight }) => clientHeight);
+        };
+        for (const width of [360, 390, 768, 1024, 1280, 1440, 1920]) {
+          await page.setViewportSize({ width, height: 900 });
+          const short = await heightWith('');
+          expect([width, await heightWith('p50 612.4 s · p95 629.9 s')]).toEqual([width, short]);
+        }
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
       'counts what the API answered, to the request and the token, as ctl and the CSV do; nothing moves as it arrives [usage.screen]',
       async () => {
         await dayWithRoom();

@@ -282,14 +282,17 @@ describe('an installation from the beginning', () => {
     const hours = await json<{ steps: unknown[] }>('refusal', 'show', '--hours', '2');
     expect(hours).toMatchObject({ ...none, step: 'hour', plan: { requestsPerMinute: expect.any(Number) } });
     expect(hours.steps).toHaveLength(2);
-    expect(await json('refusal', 'show', '--days', '7', '--key', 'key_x')).toMatchObject({ step: 'day' });
+    expect(await refused('refusal', 'show', '--key', 'key_x')).toContain('has no key "key_x"');
     expect((await ctl(['refusal', 'show'])).out).toMatch(
       /^Period {3}24 hours since [-\d]+ \d\d:00 UTC\nRefused {2}0$/m,
     );
     const { id: orgId } = await db.org.findFirstOrThrow();
     const { id: keyId } = await json<{ id: string }>('key', 'create', '--name', 'refused');
+    const ofKey = ['refusal', 'show', '--key', keyId];
+    expect(await json(...ofKey)).toMatchObject(none);
     const [code, hour] = ['model_not_found', new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000)];
     await db.refusalHour.create({ data: { orgId, keyId, hour, code, cause: '', modelId: '', refusals: 3n } });
+    expect(await json(...ofKey, '--days', '7')).toMatchObject({ step: 'day', total: 3 });
     // Without a table of models: all were refused before a model was found.
     expect((await ctl(['refusal', 'show'])).out).toMatch(
       /\n\nCause .*\nmodel_not_found .* 3 .*\n\nKey .*\nrefused \(ti_\w+…\) +3 .*\n$/,
@@ -637,6 +640,8 @@ describe('refusals', () => {
     [['audit', 'list', '--from', '2026-99-99'], 'From must be a day as YYYY-MM-DD.'],
     [['audit', 'list', '--action', 'nonsense'], 'one of: org.create, '],
     [['plan', 'set', '--name', 'Pro', '--images', 'maybe'], 'true or false'],
+    [['queue', 'dead', '--limit', '0'], '1 to 100,000'],
+    [['queue', 'dead', '--limit', '99999999999999999999'], '1 to 100,000'],
     [
       [
         'model',

@@ -5,12 +5,18 @@ import type { FoundModel, FoundServer } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { PATIENT_DB, testPostgres } from '@tidegate/testing';
 import { unpublished } from './discovery.ts';
+import type { StackInfo } from './info.ts';
 import { greet, type Terminal } from './launcher.ts';
 
 const same = (text: string) => text;
 
 /** The greeting of a stack in this folder, with these model servers found. */
-function said(dataDir: string, servers: readonly FoundServer[] = [], needsOrg = false): string {
+function said(
+  dataDir: string,
+  servers: readonly FoundServer[] = [],
+  needsOrg = false,
+  owner: StackInfo['owner'] = null,
+): string {
   const lines: string[] = [];
   const print = (text = '') => void lines.push(text);
   const terminal: Terminal = {
@@ -23,8 +29,8 @@ function said(dataDir: string, servers: readonly FoundServer[] = [], needsOrg = 
     cyan: same,
   };
   const nothing = {
-    console: null,
-    owner: null,
+    console: owner && 'http://127.0.0.1:3000',
+    owner,
     org: needsOrg ? null : 'demo',
     apiKey: null,
     models: [],
@@ -40,6 +46,19 @@ function said(dataDir: string, servers: readonly FoundServer[] = [], needsOrg = 
 const named = (dataDir: string): string => /Manage it with (.+)\. Ctrl-C/.exec(said(dataDir))?.[1] ?? '';
 
 const LOCAL = resolve(import.meta.dirname, '../../../.local');
+
+it.each([
+  ['false', 'owner@demo.local  its-password'],
+  ['true', 'through your identity provider only (OIDC_ONLY)'],
+])('a start says how to sign in, with OIDC_ONLY=%s', (OIDC_ONLY, how) => {
+  process.env.OIDC_ONLY = OIDC_ONLY;
+  try {
+    const owner = { email: 'owner@demo.local', password: 'its-password' };
+    expect(/^ *Sign in +(.*)$/m.exec(said(LOCAL, [], false, owner))?.[1]).toBe(how);
+  } finally {
+    delete process.env.OIDC_ONLY;
+  }
+});
 
 describe('a start says how to manage the stack', () => {
   it('by the plain command when it is kept in the default folder', () => {

@@ -85,7 +85,9 @@ export function greet(
   print();
   for (const [i, url] of info.gateways.entries()) line(i === 0 ? 'API' : '', cyan(url));
   if (info.console) line('Console', cyan(info.console));
-  if (info.console && info.owner) line('Sign in', `${info.owner.email}  ${info.owner.password}`);
+  if (info.console && process.env.OIDC_ONLY === 'true')
+    line('Sign in', 'through your identity provider only (OIDC_ONLY)');
+  else if (info.console && info.owner) line('Sign in', `${info.owner.email}  ${info.owner.password}`);
   if (info.apiKey) line('API key', info.apiKey);
   if (info.models.length > 0)
     line('Models', `${info.models.join(', ')} ${dim('(stand-ins, not real models)')}`);

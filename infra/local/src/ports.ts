@@ -11,7 +11,8 @@ export async function claimPort(port: number, what: string, option: string): Pro
   if (port > HIGHEST)
     throw new StackError(`${what} would listen on port ${port}: the highest is ${HIGHEST}.`);
   if (await isFree(port)) return port;
+  const other = port + 10 <= HIGHEST ? port + 10 : port - 10;
   throw new StackError(`Port ${port} is taken: ${what} cannot listen on it.`, {
-    hint: `Choose another one: npm start -- ${option} ${port + 10}`,
+    hint: `Choose another one: npm start -- ${option} ${other}`,
   });
 }

@@ -67,9 +67,11 @@ export async function start(files: Files, members: Members, options: StackOption
   }
 }
 
-function warnOfLost({ owner, apiKey }: DemoLogins, secrets: Secrets, { report }: StackOptions): void {
+function warnOfLost({ owner, apiKey }: DemoLogins, secrets: Secrets, options: StackOptions): void {
+  const { report } = options;
   const { email } = secrets.owner;
-  if (owner === null)
+  // No password lets anyone in otherwise.
+  if (owner === null && oidcOnlyOf(options) !== 'true')
     report?.warned?.(
       `${email} cannot sign in with the password that was made for this data folder. A new one: ctl member set-password --email ${email}`,
     );
@@ -167,7 +169,7 @@ function specOf(kind: ServiceKind, instance: Instance, layout: Layout, { env, st
   };
 }
 
-const ctlEnv = (layout: Layout, { env }: StackOptions): CtlEnv => ({
+const ctlEnv = (layout: Layout, options: StackOptions): CtlEnv => ({
   DATABASE_URL: layout.stores.databaseUrlFor('ctl'),
   REDIS_URL: layout.stores.redisUrlFor('ctl'),
   LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
@@ -175,8 +177,11 @@ const ctlEnv = (layout: Layout, { env }: StackOptions): CtlEnv => ({
   SECRET_KEY: layout.secrets.secretKey,
   SERVICE_TOKEN: layout.secrets.serviceTokens.ctl,
   // The same as the console gets.
-  OIDC_ONLY: { ...process.env, ...env?.console }.OIDC_ONLY || 'false',
+  OIDC_ONLY: oidcOnlyOf(options),
 });
+
+const oidcOnlyOf = ({ env }: StackOptions): string =>
+  ({ ...process.env, ...env?.console }).OIDC_ONLY || 'false';
 
 /** The current state of the stack. */
 export function describe({ layout, logins, models, prometheus }: Started, members: Members): StackInfo {

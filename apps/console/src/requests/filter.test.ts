@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { fieldTimeOf, requestFilterOf, requestInputOf, requestQueryOf } from './filter.ts';
+import { beforeOf, fieldTimeOf, requestFilterOf, requestInputOf, requestQueryOf } from './filter.ts';
 
 it('a filter is read back from its link, and nothing else is', () => {
   const filter = {
@@ -19,6 +19,10 @@ it('a filter is read back from its link, and nothing else is', () => {
     outcome: 'upstream_error',
     from: '2026-11-22T10:00',
   });
+});
+
+it('a page begins where its link says, and with the newest request if that is given twice', () => {
+  expect([{}, { before: '1-a' }, { before: ['1-a', '1-b'] }].map(beforeOf)).toEqual(['', '1-a', '']);
 });
 
 it('the last day of a filter stays included when its fields are sent again', () => {

@@ -20,6 +20,9 @@ const FIELDS = ['key', 'model', 'outcome', 'from', 'to', 'id'] as const;
 /** Reads the query that `requestQueryOf` writes. */
 export const requestFilterOf = (query: Query): RequestChoice => readTexts(FIELDS, query);
 
+/** Where the page begins. Empty: with the newest request. */
+export const beforeOf = (query: Query): string => readTexts(['before'], query).before;
+
 /** The fields that are set: the input of `listRequests`. */
 export const requestInputOf = ({ key, model, outcome, from, to }: RequestChoice) =>
   givenTexts({ keyId: key, modelId: model, outcome, from, to });

@@ -3,7 +3,7 @@ import { services } from '../server/services.ts';
 import { read, type UserActor } from '../session/current.ts';
 import type { Query } from '../ui/query.ts';
 import { ENDS } from './ends.ts';
-import { type RequestChoice, requestFilterOf, requestInputOf } from './filter.ts';
+import { beforeOf, type RequestChoice, requestFilterOf, requestInputOf } from './filter.ts';
 
 interface FoundRequests {
   readonly page: RequestPage;
@@ -27,7 +27,7 @@ export async function loadRequests(actor: UserActor, org: string, query: Query):
   const { control } = services();
   const filter = requestFilterOf(query);
   const [found, keys, models] = await Promise.all([
-    filter.id ? findRequest(actor, org, filter.id) : listRequests(actor, org, filter, query.before),
+    filter.id ? findRequest(actor, org, filter.id) : listRequests(actor, org, filter, beforeOf(query)),
     control.listKeys(actor, { org }),
     control.listModels(actor, { org, activity: false }),
   ]);
@@ -48,12 +48,12 @@ async function listRequests(
   actor: UserActor,
   org: string,
   filter: RequestChoice,
-  before: Query[string],
+  before: string,
 ): Promise<FoundRequests> {
   const listed = await services().control.listRequests(actor, {
     org,
     ...requestInputOf(filter),
-    ...(typeof before === 'string' && before !== '' ? { before } : {}),
+    ...(before === '' ? {} : { before }),
   });
   const reason = reasonOf(listed);
   return reason === null ? { page: read(listed), state: null, reason } : { ...NOTHING, reason };

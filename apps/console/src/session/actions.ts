@@ -5,7 +5,7 @@ import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from './cookies.ts';
-import { asUser, callerAddress, currentUser } from './current.ts';
+import { asUser, callerAddress, currentUser, membershipsOf } from './current.ts';
 import { sameSitePath, secondStepPath, signInPath } from './next-path.ts';
 import { goToProvider } from './provider.ts';
 import { SIGN_IN_OVER, SIGNED_OUT, tooManyAttempts } from './words.ts';
@@ -104,10 +104,9 @@ export async function changePassword(current: string, next: string): Promise<Res
   const own = new Headers(await headers());
   const waitS = await attempts.guard(await callerAddress(), user.actor.email, own);
   if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
+  const about = { email: user.actor.email, orgs: (await membershipsOf(user)).map(({ name }) => name) };
   const fault =
-    next.length < 8 || next.length > 128
-      ? PASSWORD_RULE
-      : await weakPassword(next, { email: user.actor.email }, 'next');
+    next.length < 8 || next.length > 128 ? PASSWORD_RULE : await weakPassword(next, about, 'next');
   if (fault) {
     const isRight = await accounts.isPassword(current, own);
     return isRight ? refuseInput(fault) : refuseInput(WRONG_CURRENT, fault);

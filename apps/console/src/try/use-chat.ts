@@ -13,14 +13,14 @@ export interface Chat {
   readonly refusal: ApiRefusal | null;
   /** Why there is no key to send with. */
   readonly keyProblem: string | null;
-  /** How the last answer ended. */
+  /** How the last answer ended, or that there is none. */
   readonly ending: string | null;
   readonly usage: TokenCounts | null;
   /** When the last answer came. Null: there is none yet. */
   readonly timing: Timing | null;
   /** Of the last request that was not refused. */
   readonly requestId: string | null;
-  /** False: the request was refused and the conversation is unchanged. */
+  /** False: the request was refused or did not arrive, and the conversation is unchanged. */
   send(text: string, images: readonly ImagePart[], keys: KeySource, settings: TrySettings): Promise<boolean>;
   stop(): void;
   clear(): void;
@@ -37,6 +37,7 @@ const NOTHING: View = {
   timing: null,
   requestId: null,
 };
+const UNREACHABLE = 'The console could not be reached. Try again.';
 type Show = (update: (now: View) => View) => void;
 
 /** A conversation through the gateway. The key is not kept. Leaving the page ends the request. */
@@ -55,9 +56,11 @@ export function useChat(org: string): Chat {
     const messages: readonly ChatMessage[] = [...view.messages, { role: 'user', text, images }];
     show(() => ({ ...NOTHING, messages, state: 'waiting' }));
     const sentAt = performance.now();
+    let isAnswered = false;
     try {
       const request = { org, body: JSON.stringify(bodyOf(messages, settings)), signal: controller.signal };
       const response = await ask(keys, request);
+      isAnswered = true;
       if (typeof response === 'string') {
         show(() => ({ ...NOTHING, messages: view.messages, keyProblem: response }));
         return false;
@@ -71,6 +74,10 @@ export function useChat(org: string): Chat {
       show((now) => ({ ...now, requestId }));
       await receive(response.body, messages, show, sentAt);
     } catch {
+      if (!isAnswered && !controller.signal.aborted) {
+        show(() => ({ ...NOTHING, messages: view.messages, ending: UNREACHABLE }));
+        return false;
+      }
       const ending = controller.signal.aborted
         ? 'Stopped.'
         : 'The connection was lost: the answer is incomplete.';

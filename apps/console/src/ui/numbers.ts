@@ -4,7 +4,8 @@ const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFra
 const MS_A_SECOND = 1_000;
 const S_A_MINUTE = 60;
 const S_AN_HOUR = 3_600;
-const TEN_S_MS = 10_000;
+/** From here on, a tenth of a second is exact enough, and 10.00 s would be rounded. */
+const ABOUT_TEN_S_MS = 9_995;
 
 /** NaN for other text, such as `1e3`. The server refuses it and says what is allowed. */
 export const typedWhole = (typed: string): number => (/^-?\d+$/.test(typed) ? Number(typed) : Number.NaN);
@@ -20,8 +21,9 @@ export const compact = (value: number): string => COMPACT.format(value);
 /** 840 ms, 1.24 s, 12.4 s. A dash for null. */
 export function duration(ms: number | null): string {
   if (ms === null) return '–';
-  if (ms < MS_A_SECOND) return `${Math.round(ms)} ms`;
-  return `${(ms / MS_A_SECOND).toFixed(ms < TEN_S_MS ? 2 : 1)} s`;
+  const wholeMs = Math.round(ms);
+  if (wholeMs < MS_A_SECOND) return `${wholeMs} ms`;
+  return `${(wholeMs / MS_A_SECOND).toFixed(wholeMs < ABOUT_TEN_S_MS ? 2 : 1)} s`;
 }
 
 /** 45 s, 10 min, 2 h */
@@ -35,11 +37,12 @@ export function seconds(s: number): string {
 export const percentOf = (value: number, cap: number): number =>
   cap <= 0 ? 100 : Math.min(100, (value / cap) * 100);
 
-/** `1.5% of requests`. Nothing if there are none. */
+/** `1.5% of requests`, `<0.1% of requests`. Nothing if there are no requests. */
 export function share(part: number, requests: number): string | undefined {
   if (requests <= 0) return undefined;
   const percent = (part / requests) * 100;
-  return `${percent.toFixed(percent < 10 ? 1 : 0)}% of requests`;
+  const shown = part > 0 && percent < 0.05 ? '<0.1' : percent.toFixed(percent < 9.95 ? 1 : 0);
+  return `${shown}% of requests`;
 }
 
 /** `p50 840 ms · p95 1.24 s`. Nothing if they are not known. */

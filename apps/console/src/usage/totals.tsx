@@ -48,7 +48,7 @@ function Total({
       <dd className="mt-1 text-xl font-semibold tracking-[-0.02em] tabular-nums" title={title}>
         {value}
       </dd>
-      <dd className="mt-1 min-h-8 text-xs leading-4 text-muted xl:min-h-4">{note}</dd>
+      <dd className="mt-1 min-h-8 text-xs leading-4 text-muted 2xl:min-h-4">{note}</dd>
     </div>
   );
 }

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { CommandError, type Context, OPERATOR, print, requiredRedisUrl } from '../context.ts';
-import { facts, table, time } from '../output/table.ts';
+import { countText, facts, table, time } from '../output/table.ts';
 import type { DeadLetter, QueueStatus } from '../queue-admin.ts';
 import { toWhole, verb } from './verb.ts';
 
 const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 100_000;
 
 const open = async (context: Context) => {
   const config = context.config();
@@ -78,7 +79,8 @@ export function addQueueCommand(program: Command, context: Context): void {
     'list the dead letters, newest first',
     [{ flags: '--limit <n>', help: `at most this many (default ${DEFAULT_LIMIT})`, parse: toWhole }],
     async ({ json, limit = DEFAULT_LIMIT }) => {
-      if (!(limit >= 1)) throw new CommandError('Limit must be a whole number of at least 1.');
+      if (!(limit >= 1 && limit <= MAX_LIMIT))
+        throw new CommandError(`Limit must be a whole number from 1 to ${countText(MAX_LIMIT)}.`);
       const dead = await withQueue(context, (queue) => queue.dead(limit));
       print(context.io, { json, human: deadText }, dead);
     },

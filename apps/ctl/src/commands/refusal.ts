@@ -1,8 +1,9 @@
 import type { RefusalsView } from '@tidegate/control';
 import type { Command } from 'commander';
-import { type Context, OPERATOR } from '../context.ts';
+import type { Context } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
 import { keyText, modelText } from '../output/values.ts';
+import { refusalsMatching } from './request-filter.ts';
 import { given, type Org, operation, toWhole } from './verb.ts';
 
 const REFUSED = { title: 'Refused', cell: ({ refusals }: { refusals: number }) => refusals };
@@ -54,7 +55,7 @@ export function addRefusalCommand(program: Command, context: Context): void {
       { flags: '--key <id>', help: 'only of this key' },
     ],
     run: (control, { org, hours, days, key }: ShowFlags) =>
-      control.showRefusals(OPERATOR, given({ org, hours, days, keyId: key })),
+      refusalsMatching(control, given({ org, hours, days, keyId: key })),
     human: refusalsText,
   });
 }

@@ -1,4 +1,11 @@
-import type { Control, ListRequestsInput, RequestPage, Result } from '@tidegate/control';
+import type {
+  Control,
+  ListRequestsInput,
+  RefusalsView,
+  RequestPage,
+  Result,
+  ShowRefusalsInput,
+} from '@tidegate/control';
 import { CommandError, OPERATOR } from '../context.ts';
 
 /**
@@ -23,6 +30,22 @@ export async function listMatching(
   if (told.length > 0) throw new CommandError(told.join('\n'));
   if (outcome !== undefined) await warnOfUnknown(outcome, warn);
   return listed;
+}
+
+/**
+ * Counts refusals.
+ * @throws CommandError if there are none because there is no such key
+ */
+export async function refusalsMatching(
+  control: Control,
+  input: ShowRefusalsInput,
+): Promise<Result<RefusalsView>> {
+  const shown = await control.showRefusals(OPERATOR, input);
+  const { org, keyId } = input;
+  if (!shown.ok || shown.value.total > 0 || keyId === undefined) return shown;
+  const wrong = await wrongKey(control, org === undefined ? {} : { org }, keyId);
+  if (wrong !== null) throw new CommandError(wrong);
+  return shown;
 }
 
 type Of = Pick<ListRequestsInput, 'org'>;

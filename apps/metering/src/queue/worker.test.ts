@@ -60,7 +60,7 @@ const start = (process: () => Promise<void>): SettlementWorker =>
     metrics: createMeteringMetrics(STATE),
     logger: createLogger({
       service: 'metering',
-      level: 'warn',
+      level: 'info',
       destination: { write: (line) => logged.push(line) },
     }),
   });
@@ -89,6 +89,40 @@ it('rests when a full Redis refuses its commands, and goes on once there is room
   expect((await commandsOf('evalsha')) - scripts).toBeLessThan(100);
   await connection.config('SET', 'maxmemory', '0');
   await eventually(() => done === 8);
+});
+
+it('says once that Redis is away and once that it is back, and other errors as they are', async () => {
+  const lines = () => logged.map((line) => JSON.parse(line) as { level: string; msg: string; err?: object });
+  let [began, end] = [() => {}, () => {}];
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const taken = new Promise<void>((resolve) => {
+    began = resolve;
+  });
+  worker = start(() => {
+    began();
+    return ended;
+  });
+  const job = await queue.add(SETTLEMENT_JOB, { settlements: [] }, SETTLEMENT_JOB_OPTIONS);
+  await taken;
+  await connection.del(`${PREFIX}:${SETTLEMENT_QUEUE}:${job.id}`);
+  end();
+  await eventually(() => logged.length > 0);
+  await redis.kill('SIGKILL');
+  const sinceMs = performance.now();
+  await eventually(() => performance.now() - sinceMs > 3_000);
+  await redis.restart();
+  await eventually(() => lines().some(({ level }) => level === 'info'));
+  const own = { level: 'warn', msg: 'the queue reported an error' };
+  for (const line of lines().filter(({ msg }) => msg === own.msg))
+    expect(line).toMatchObject({ ...own, err: { message: expect.stringContaining('Missing key') } });
+  expect(lines()[0]).toMatchObject(own);
+  const others = lines().filter(({ msg }) => msg !== own.msg);
+  expect(others.map(({ level, msg }) => [level, msg])).toEqual([
+    ['warn', 'the queue connection failed: trying again'],
+    ['info', 'resolved: the queue connection failed'],
+  ]);
 });
 
 it('stops while Redis is away, once the job under way has ended', async () => {

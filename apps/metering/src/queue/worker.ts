@@ -5,8 +5,8 @@ import {
   settlementQueuePrefix,
   settlementRetryDelayMs,
 } from '@tidegate/contracts';
-import { createRedisClient, type RedisClient } from '@tidegate/redis';
-import type { Logger } from '@tidegate/runtime';
+import { createRedisClient, explainRedis, type RedisClient } from '@tidegate/redis';
+import { createOutage, type Logger } from '@tidegate/runtime';
 import { UnrecoverableError, Worker } from 'bullmq';
 import type { MeteringMetrics } from '../metrics.ts';
 import { type BatchJob, InvalidSettlementError } from './process.ts';
@@ -46,7 +46,8 @@ export interface SettlementWorker {
   /** Whether the worker takes jobs, as far as Redis lets it. */
   running(): boolean;
   /**
-   * Stops taking jobs. Resolves when current jobs are done. If Redis is away, they come again later.
+   * Stops taking jobs. Resolves when current jobs are done. If Redis is away, they come again
+   * later.
    */
   close(): Promise<void>;
 }
@@ -73,10 +74,15 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     maxStalledCount: MAX_STALLED,
     settings: { backoffStrategy: (attempts) => settlementRetryDelayMs(attempts) },
   });
+  const outage = createOutage(logger, 'the queue connection failed');
+  connection.on('ready', () => outage.worked());
+  // The worker's second connection is back, too, if only that was lost.
+  worker.on('active', () => outage.worked());
   let resting: NodeJS.Timeout | undefined;
   worker.on('error', (err) => {
     if (err.name !== 'ReplyError') {
-      logger.warn({ err }, 'the queue connection failed');
+      if (connection.status !== 'ready' || isConnectionError(err)) outage.failed(err);
+      else logger.warn({ err }, 'the queue reported an error');
       return;
     }
     if (resting || worker.closing) return;
@@ -114,6 +120,10 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     },
   };
 }
+
+/** BullMQ's own errors have a number as their code, or none. */
+const isConnectionError = (error: NodeJS.ErrnoException): boolean =>
+  typeof error.code === 'string' || explainRedis(error) !== null;
 
 /** Resolves when the client has no connection. */
 const untilLost = (connection: RedisClient): Promise<void> =>

@@ -25,6 +25,7 @@ const SLICES = 'endpointslices';
 const FIELDS: Record<string, (item: Json) => unknown> = {
   type: ({ type }) => type,
   reason: ({ reason }) => reason,
+  'status.phase': ({ status }) => status.phase,
   'involvedObject.name': ({ involvedObject }) => involvedObject.name,
 };
 
@@ -236,11 +237,12 @@ export class FakeKubernetes {
           : []
         : (this.#lists[resource] ?? []).filter((item) =>
             fields.every((field) => {
-              const [name = '', value] = field.split('=');
-              return FIELDS[name]?.(item) === value;
+              const [, name = '', not, value] = /^(.+?)(!?)=(.*)$/.exec(field) ?? [];
+              return (FIELDS[name]?.(item) === value) !== (not === '!');
             }),
           );
-    answer(response, { kind: 'List', metadata: { resourceVersion: String(this.#version) }, items });
+    const listed = items.slice(0, Number(query.get('limit') ?? items.length));
+    answer(response, { kind: 'List', metadata: { resourceVersion: String(this.#version) }, items: listed });
   }
 
   #watch({ query }: Asked, response: ServerResponse): void {

@@ -170,7 +170,7 @@ async function newAccountOf(
   if (name === undefined) return refuseInput(NO_NAME, ...(lacksPassword ? [NO_PASSWORD] : []));
   if (withoutPassword) return ok({ name, secret: null });
   if (password === undefined) return refuseInput(NO_PASSWORD);
-  const weak = await weakPassword(password, { email, org: org.name });
+  const weak = await weakPassword(password, { email, orgs: [org.name] });
   return weak ? refuseInput(weak) : ok({ name, secret: await hashedPasswordOf(deps, password) });
 }
 
@@ -185,7 +185,7 @@ async function withWeakness(
   const isOther = faults.every((fault) => fault.field === 'name');
   const open = isOther && password !== undefined ? await openInvitation(deps, null, { token }) : null;
   if (!open?.ok || password === undefined) return { ok: false, refusal };
-  const weak = await weakPassword(password, { email: open.value.email, org: open.value.org.name });
+  const weak = await weakPassword(password, { email: open.value.email, orgs: [open.value.org.name] });
   return { ok: false, refusal: weak ? { ...refusal, others: [...others, weak] } : refusal };
 }
 

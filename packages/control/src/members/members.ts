@@ -56,7 +56,8 @@ export async function addMember(
   const org = await access(deps, actor, ref, 'member.add');
   if (!org.ok) return org;
   const orgId = org.value.id;
-  const weak = password === undefined ? null : await weakPassword(password, { email, org: org.value.name });
+  const orgs = [org.value.name];
+  const weak = password === undefined ? null : await weakPassword(password, { email, orgs });
   if (weak) return refuseInput(weak);
   const known = password === undefined && (await hasAccount(deps.db, email));
   const secret = known ? null : await hashedPasswordOf(deps, password);

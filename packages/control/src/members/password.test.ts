@@ -77,6 +77,20 @@ describe('a new password set by an operator', () => {
     expect(set).toMatchObject({ code: 'invalid_input', field: 'password' });
   });
 
+  it("is refused if it is the name of one of the account's organizations", async () => {
+    const email = 'ada@named.example';
+    const first = await fixture.org('Named first');
+    const ada = await member(email, first);
+    const second = await fixture.org('Difference Makers');
+    value(await fixture.control.addMember(OPERATOR, { org: second, email, role: 'member' }));
+    const set = (password: string) => fixture.control.setPassword(OPERATOR, { email, password });
+    for (const weak of ['named first 1', 'DifferenceMakers!']) {
+      expect(refusal(await set(weak))).toMatchObject({ code: 'invalid_input', field: 'password' });
+      expect(await opens(ada, weak)).toBe(false);
+    }
+    value(await set('Somewhere Else'));
+  });
+
   it('is made up when none is given, and kept nowhere but as a hash', async () => {
     const ada = await member('ada@madeup.example', await fixture.org('Made up'));
     const { password = '' } = value(

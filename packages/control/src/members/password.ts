@@ -3,7 +3,7 @@ import { type Actor, operatorOnly } from '../access/access.ts';
 import { CREDENTIAL } from '../access/second-factor.ts';
 import type { ControlDeps } from '../deps.ts';
 import { endRevokedPages } from '../keys/revoke-pages.ts';
-import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
+import { type Fault, ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
 import { lockAccountOf } from './lock.ts';
 import { type NamedAccount, type SignedOut, signOutEverywhere } from './sign-out.ts';
 import { createCredential, emailField, hashedPasswordOf, passwordField } from './user.ts';
@@ -34,7 +34,7 @@ export async function setPassword(
   const parsed = parseInput(passwordInput, input);
   if (!parsed.ok) return parsed;
   const { email, password } = parsed.value;
-  const weak = password === undefined ? null : await weakPassword(password, { email });
+  const weak = password === undefined ? null : await weakFor(deps, password, email);
   if (weak) return refuseInput(weak);
   const { hash, generated } = await hashedPasswordOf(deps, password);
   const set = await deps.db.$transaction(async (tx): Promise<Result<SignedOut>> => {
@@ -53,4 +53,11 @@ export async function setPassword(
   const { account, pageKeys } = set.value;
   const view = generated === undefined ? account : { ...account, password: generated };
   return endRevokedPages(deps, actor, pageKeys, ok(view));
+}
+
+/** Why a password is too weak for the account, which may have no organization. */
+async function weakFor({ db }: ControlDeps, password: string, email: string): Promise<Fault | null> {
+  const mine = { members: { some: { user: { email } } } };
+  const orgs = await db.org.findMany({ where: mine, select: { name: true } });
+  return weakPassword(password, { email, orgs: orgs.map(({ name }) => name) });
 }

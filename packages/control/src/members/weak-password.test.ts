@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { weakPassword } from './weak-password.ts';
 
-const about = { email: 'ada.lovelace@analytical-engines.example', org: 'Engine Works' };
+const about = { email: 'ada.lovelace@analytical-engines.example', orgs: ['Another', 'Engine Works'] };
 
 describe('a password', () => {
   it.each([

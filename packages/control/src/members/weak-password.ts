@@ -6,17 +6,18 @@ const APPENDED = /\P{L}{1,5}$/u;
 const NOT_WORD = /[^\p{L}\p{N}]/gu;
 const PRODUCT = 'tidegate';
 const MESSAGE =
-  'Password is too easy to guess. It must not be a common one, the e-mail address or a part of it, or the name of the organization or of Tidegate.';
+  'Password is too easy to guess. It must not be a common one, the e-mail address or a part of it, or the name of Tidegate or of an organization of the account.';
 
 /**
  * The fault of a password that attackers try first: one of the 49,000 most common ones, or the
- * e-mail, one of its parts or the organization's name, even with a few digits or signs at the end.
+ * e-mail, one of its parts or the name of an organization of the account, even with a few digits or
+ * signs at the end.
  *
  * @param field the field that the fault names
  */
 export async function weakPassword(
   password: string,
-  about: { readonly email: string; readonly org?: string },
+  about: { readonly email: string; readonly orgs: readonly string[] },
   field = 'password',
 ): Promise<Fault | null> {
   const common = await commonPasswords();
@@ -28,9 +29,9 @@ export async function weakPassword(
   return isWeak ? { field, message: MESSAGE } : null;
 }
 
-function namesOf({ email, org = '' }: { email: string; org?: string }): Set<string> {
+function namesOf({ email, orgs }: { email: string; orgs: readonly string[] }): Set<string> {
   const [person = '', host = ''] = email.split('@');
-  const names = [PRODUCT, email, person, host, ...person.split(/[.+_-]/), ...host.split('.'), org];
+  const names = [PRODUCT, email, person, host, ...person.split(/[.+_-]/), ...host.split('.'), ...orgs];
   return new Set(names.map((name) => name.toLowerCase().replace(NOT_WORD, '')).filter((name) => name !== ''));
 }
 

@@ -46,7 +46,7 @@ export async function bootstrap(
   if (!parsed.ok) return parsed;
   const { org: name, plan, owner: email, password } = parsed.value;
   if (await deps.db.org.findFirst({ select: { id: true } })) return ok(null);
-  const weak = password === undefined ? null : await weakPassword(password, { email, org: name });
+  const weak = password === undefined ? null : await weakPassword(password, { email, orgs: [name] });
   if (weak) return refuseInput(weak);
   const secret = (await hasAccount(deps.db, email)) ? null : await hashedPasswordOf(deps, password);
   return deps.db.$transaction(async (tx): Promise<Result<BootstrapView | null>> => {

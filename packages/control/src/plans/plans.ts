@@ -116,13 +116,17 @@ async function createPlan(
     const all = [...Object.values(PLAN_LIMITS).map(({ label }) => label), 'Images'].join(', ');
     return refuse('not_found', `There is no plan "${name}". To create it, give all of: ${all}.`, 'name');
   }
+  // The unique index knows a name only as it is written. Whoever waited here finds the plan then.
+  await tx.$queryRaw`SELECT pg_advisory_xact_lock(hashtextextended('plan ' || lower(${name}), 0))::text`;
+  const taken = refuse('conflict', `Someone else has just created the plan "${name}".`, 'name');
+  if ((await lockPlan(tx, name, 'share')).ok) return taken;
   const last = await tx.plan.aggregate({ _max: { position: true } });
   const created = await tx.plan.createManyAndReturn({
     data: [{ id: newPlanId(), name, position: (last._max.position ?? 0) + 1, offered, ...complete.data }],
     skipDuplicates: true,
   });
   const plan = created[0];
-  if (!plan) return refuse('conflict', `Someone else has just created the plan "${name}".`, 'name');
+  if (!plan) return taken;
   const details = { name, ...complete.data, offered };
   await auditInEach(tx, actor, now(), [], { action: 'plan.create', target: plan.id, details });
   return ok({ plan: planView(plan), orgIds: [] });

@@ -144,8 +144,17 @@ export class KubernetesApi {
     });
   }
 
-  async pods(namespace: string, selector: string, signal: AbortSignal): Promise<V1Pod[]> {
-    const query = { labelSelector: selector, limit: String(MAX_PODS) };
+  /** Pods that have not ended for good. Kubernetes keeps evicted ones for a long time. */
+  livePods(namespace: string, selector: string, signal: AbortSignal): Promise<V1Pod[]> {
+    return this.#pods(namespace, selector, 'status.phase!=Failed,status.phase!=Succeeded', signal);
+  }
+
+  failedPods(namespace: string, selector: string, signal: AbortSignal): Promise<V1Pod[]> {
+    return this.#pods(namespace, selector, 'status.phase=Failed', signal);
+  }
+
+  async #pods(namespace: string, selector: string, fields: string, signal: AbortSignal): Promise<V1Pod[]> {
+    const query = { labelSelector: selector, fieldSelector: fields, limit: String(MAX_PODS) };
     return (await this.#list<V1Pod>(`/api/v1/namespaces/${namespace}/pods`, query, signal)).items;
   }
 

@@ -3,7 +3,6 @@ import { doubledMs, jittered, pause } from '../../pause.ts';
 import type { IsTaken } from '../driver.ts';
 import { ApiError, type KubernetesApi, type Workload } from './api.ts';
 import { isAbsent } from './errors.ts';
-import { isPodOver } from './pods.ts';
 import { countOf, switchOff } from './scale.ts';
 import type { WorkloadOptions } from './workload-options.ts';
 
@@ -97,8 +96,7 @@ async function offScale(
  */
 export async function podsOf(api: KubernetesApi, workload: Workload, signal: AbortSignal): Promise<V1Pod[]> {
   const selector = api.selectorOf(workload);
-  const pods = selector ? await api.pods(workload.namespace, selector, signal) : [];
-  return pods.filter((pod) => !isPodOver(pod));
+  return selector ? api.livePods(workload.namespace, selector, signal) : [];
 }
 
 const longestGraceMs = (pods: readonly V1Pod[]): number =>

@@ -116,6 +116,8 @@ const container = (state: object, more: object = {}) => ({
   ...more,
 });
 
+const NO_ROOM = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'no room.' };
+
 /** It had been restarted several times before. Kubernetes keeps it. */
 const EVICTED = {
   metadata: { name: 'qwen-0', labels: { app: POD.app } },
@@ -597,6 +599,12 @@ describe('a start that does not succeed', () => {
     ['it has no pod, and no event says why', [], [], 'It has no pod yet.'],
     ['its pod has failed, and there is no other', [EVICTED], [], 'Pod qwen-0 failed (Evicted).'],
     [
+      'its pod cannot be scheduled, and is listed after a hundred that were evicted',
+      [...Array(100).fill(EVICTED), pod({ conditions: [NO_ROOM] })],
+      [],
+      'Pod qwen-1 cannot be scheduled (Unschedulable): no room.',
+    ],
+    [
       'a quota allows no pod, though one that was evicted is still there',
       [EVICTED],
       [
@@ -740,6 +748,18 @@ describe('switching off', () => {
     expect(done).toBe(false);
     cluster.set('pods', [ending('Failed'), ending('Succeeded')]);
     await halted;
+  });
+
+  it('waits for a pod that is listed after a hundred that were evicted', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.set('pods', [...Array(100).fill(EVICTED), ending('Running')]);
+    const { driver } = driverOf();
+    expect(await driver.leftBehind(60_000)).toBe('remains');
+    const done = driver.halt().then(() => 'done');
+    await lookedAgain();
+    expect(await Promise.race([done, 'waiting'])).toBe('waiting');
+    cluster.set('pods', Array(100).fill(EVICTED));
+    await done;
   });
 
   it('waits for pods as long as they may take to end, and gives them up in the end, with a warning', async () => {

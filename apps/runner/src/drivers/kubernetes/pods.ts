@@ -31,10 +31,6 @@ const TELLING_EVENTS = new Set([
   'FailedCreatePodSandBox',
 ]);
 
-/** Whether a pod has ended for good. Kubernetes keeps one that it has evicted for a long time. */
-export const isPodOver = ({ status }: V1Pod): boolean =>
-  status?.phase === 'Succeeded' || status?.phase === 'Failed';
-
 /** The worst of what keeps pods that have not ended from being ready. Null: nothing is known. */
 export function podProblemOf(pods: readonly V1Pod[]): PodProblem | null {
   const problems = pods
@@ -43,11 +39,8 @@ export function podProblemOf(pods: readonly V1Pod[]): PodProblem | null {
   return problems.find(({ lasting }) => lasting) ?? problems[0] ?? null;
 }
 
-/** How one of the pods has failed, as a sentence. Null: none has. */
-export function podFailureOf(pods: readonly V1Pod[]): string | null {
-  const failed = pods.find(({ status }) => status?.phase === 'Failed');
-  if (!failed) return null;
-  const { metadata, status } = failed;
+/** How a pod has failed, as a sentence. */
+export function podFailureOf({ metadata, status }: V1Pod): string {
   return `Pod ${clean(metadata?.name)} failed (${clean(status?.reason) || 'no reason given'}).`;
 }
 

@@ -1,7 +1,7 @@
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { KubernetesApi } from './api.ts';
 import { describeApiError } from './errors.ts';
-import { eventProblemOf, isPodOver, type PodProblem, podFailureOf, podProblemOf } from './pods.ts';
+import { eventProblemOf, type PodProblem, podFailureOf, podProblemOf } from './pods.ts';
 import { countOf } from './scale.ts';
 
 export interface NotReady extends PodProblem {
@@ -26,8 +26,8 @@ export async function whyNotReady(
     const scale = await api.scale(settings, signal);
     const { status } = scale;
     if (countOf(scale) === 0) return { reason: '', lasting: false, off: true };
-    const all = status?.selector ? await api.pods(namespace, status.selector, signal) : [];
-    const pods = all.filter((one) => !isPodOver(one));
+    const selector = status?.selector;
+    const pods = selector ? await api.livePods(namespace, selector, signal) : [];
     const problem = podProblemOf(pods);
     if (problem) return { ...problem, off: false };
     if (endpointsProblem !== '') return { reason: endpointsProblem, lasting: true, off: false };
@@ -36,8 +36,11 @@ export async function whyNotReady(
     const events = thorough ? await api.warnings(namespace, about, signal) : [];
     const own = events.filter(({ involvedObject }) => makesPodsFor(name, involvedObject.name ?? ''));
     const told = eventProblemOf(pod ? events : own);
-    const none = pod ? 'None of its pods is ready.' : (podFailureOf(all) ?? 'It has no pod yet.');
-    return { ...(told ?? { reason: none, lasting: false, usual: pod !== undefined }), off: false };
+    if (told) return { ...told, off: false };
+    if (pod) return { reason: 'None of its pods is ready.', lasting: false, usual: true, off: false };
+    const [failed] = selector ? await api.failedPods(namespace, selector, signal) : [];
+    const reason = failed ? podFailureOf(failed) : 'It has no pod yet.';
+    return { reason, lasting: false, usual: false, off: false };
   } catch (error) {
     return { reason: describeApiError(error, settings), lasting: false, off: false };
   }

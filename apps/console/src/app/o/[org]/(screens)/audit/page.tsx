@@ -18,12 +18,12 @@ interface AuditProps {
 export default async function Audit({ params, searchParams }: AuditProps) {
   const { actor, org } = await requireOrg((await params).org);
   const query = await searchParams;
-  const { before } = query;
   const filter = auditFilterOf(query);
+  const cursor = cursorOf(query);
   const listed = await services().control.listAudit(actor, {
     org: org.slug,
     ...auditInputOf(filter),
-    ...cursorOf(query),
+    ...cursor,
   });
   const refused = !listed.ok && listed.refusal.code === 'invalid_input' ? listed.refusal.message : null;
   const page = refused === null ? read(listed) : { events: [], next: null };
@@ -67,7 +67,7 @@ export default async function Audit({ params, searchParams }: AuditProps) {
         </section>
       ) : null}
       <nav className="mt-4 flex justify-end gap-2" aria-label="Pages">
-        {before ? (
+        {cursor.before ? (
           <Link href={`${path}${auditQueryOf(filter)}`} className={link}>
             Newest
           </Link>

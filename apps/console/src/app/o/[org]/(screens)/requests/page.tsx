@@ -2,7 +2,7 @@ import type { Metadata } from 'next';
 import { sentWith } from '#requests/choices.ts';
 import { CodeAdvice } from '#requests/code-advice.tsx';
 import { ENDS } from '#requests/ends.ts';
-import { requestQueryOf } from '#requests/filter.ts';
+import { beforeOf, requestQueryOf } from '#requests/filter.ts';
 import { RequestFilters } from '#requests/filters.tsx';
 import { keyChoices } from '#requests/key-name.ts';
 import { loadRequests } from '#requests/load.ts';
@@ -29,7 +29,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
   const { actor, org } = await requireOrg((await params).org);
   const query = await searchParams;
   const { filter, page, state, reason, code, keys, models } = await loadRequests(actor, org.slug, query);
-  const isNewest = !query.before;
+  const isNewest = beforeOf(query) === '';
   const path = `/o/${org.slug}/requests`;
   return (
     <>
