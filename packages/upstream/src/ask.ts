@@ -1,4 +1,7 @@
-/** A server to ask. Answers are bounded in time and size, and redirects are refused. */
+import { type IncomingMessage, request as plain } from 'node:http';
+import { request as secure } from 'node:https';
+
+/** A server to ask. Answers are bounded in time and size, and redirects are not followed. */
 export interface Asking {
   /** What stands before `/v1`: `http://127.0.0.1:11434`. */
   readonly origin: string;
@@ -33,43 +36,47 @@ interface Answer {
   readonly json: unknown;
 }
 
-async function answerOf(
-  { origin, key, signal }: Asking,
-  path: string,
-  body?: object,
-): Promise<Answer | undefined> {
+async function answerOf(asking: Asking, path: string, body?: object): Promise<Answer | undefined> {
   try {
-    const response = await fetch(origin + path, {
-      signal,
-      redirect: 'error',
-      headers: {
-        ...(key && { authorization: `Bearer ${key}` }),
-        ...(body && { 'content-type': 'application/json' }),
-      },
-      ...(body && { method: 'POST', body: JSON.stringify(body) }),
-    });
-    const text = await readText(response);
-    return text === undefined ? undefined : { status: response.status, json: JSON.parse(text) };
+    const answer = await send(asking, path, body && JSON.stringify(body));
+    const text = await readText(answer);
+    return text === undefined ? undefined : { status: answer.statusCode ?? 0, json: JSON.parse(text) };
   } catch {
     return undefined;
   }
 }
 
+/**
+ * Sends one request on its own connection. Node's fetch is not used: from Node 24 on, it ends the
+ * process if a connection ends while the answer waits to be decompressed.
+ */
+function send({ origin, key, signal }: Asking, path: string, body?: string): Promise<IncomingMessage> {
+  const begin = origin.startsWith('https:') ? secure : plain;
+  const headers = {
+    ...(key && { authorization: `Bearer ${key}` }),
+    ...(body && { 'content-type': 'application/json' }),
+  };
+  return new Promise((resolve, reject) => {
+    const method = body ? 'POST' : 'GET';
+    const request = begin(origin + path, { agent: false, method, headers, signal }, resolve);
+    request.on('error', reject);
+    // An answer that switches protocols is neither a response nor an error.
+    request.on('close', () => reject(new Error('no answer')));
+    request.end(body);
+  });
+}
+
 /** Undefined: the answer is too large. */
-async function readText(response: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
+async function readText(answer: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  const reader = response.body?.getReader();
-  for (;;) {
-    const next = await reader?.read();
-    if (!next || next.done) return Buffer.concat(chunks).toString();
-    bytes += next.value.byteLength;
-    if (bytes > MAX_BYTES) {
-      await reader?.cancel();
-      return undefined;
-    }
-    chunks.push(next.value);
+  for await (const chunk of answer) {
+    bytes += (chunk as Buffer).length;
+    // Leaving the loop closes the connection.
+    if (bytes > MAX_BYTES) return undefined;
+    chunks.push(chunk as Buffer);
   }
+  return Buffer.concat(chunks).toString();
 }
 
 /** Reads a member at any depth. Undefined: there is none. */

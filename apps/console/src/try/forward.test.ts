@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Control } from '@tidegate/control';
 import { answerTry, type TryDeps } from './forward.ts';
@@ -14,7 +16,8 @@ beforeEach(async () => {
   seen = [];
   api = createServer((request, response) => {
     seen.push(request.headers);
-    request.resume().on('end', () => response.writeHead(200, { 'x-request-id': 'req_1' }).end('answer'));
+    const head = { 'x-request-id': 'req_1' };
+    text(request).then((body) => response.writeHead(200, head).end(`answer to ${body}`));
   });
   await once(api.listen(0, '127.0.0.1'), 'listening');
   apiUrl = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
@@ -44,7 +47,7 @@ function ask(authorization: string | null, part: Partial<TryDeps> = {}): Promise
 describe('a request from the console', () => {
   it('goes to the API with the key that was entered, and returns its answer', async () => {
     const answer = await ask(`Bearer ${KEY}`);
-    expect([answer.status, await answer.text()]).toEqual([200, 'answer']);
+    expect([answer.status, await answer.text()]).toEqual([200, 'answer to {}']);
     expect(answer.headers.get('x-request-id')).toBe('req_1');
     expect(seen.map(({ authorization }) => authorization)).toEqual([`Bearer ${KEY}`]);
   });
@@ -76,4 +79,51 @@ describe('a request from the console', () => {
       { console: 'The gateway could not be reached.' },
     ]);
   });
+
+  it('is streamed to a caller who reads slowly, and breaks off with the API', async () => {
+    const piece = 'x'.repeat(4_000);
+    api.removeAllListeners('request').on('request', async (request, response) => {
+      request.resume();
+      response.writeHead(200, { connection: 'close' });
+      for (let sent = 0; sent < PIECES; sent++) {
+        response.write(piece);
+        await pause(1);
+      }
+      request.socket.resetAndDestroy();
+    });
+    for (let time = 0; time < TIMES; time++) {
+      const answer = await ask(`Bearer ${KEY}`);
+      const reader = answer.body?.getReader();
+      expect((await reader?.read())?.value?.length).toBeGreaterThan(0);
+      await pause(4 * PIECES);
+      await expect(toEnd(reader)).rejects.toThrow();
+    }
+  });
+
+  it('ends at the API when its caller no longer reads the answer', async () => {
+    const gone = new Promise((resolve) => {
+      api.removeAllListeners('request').on('request', (request, response) => {
+        request.resume();
+        response.on('close', resolve).writeHead(200).write('begun');
+      });
+    });
+    const answer = await ask(`Bearer ${KEY}`);
+    await answer.body?.cancel();
+    await gone;
+  });
+
+  it('is not redirected', async () => {
+    api.removeAllListeners('request').on('request', (request, response) => {
+      request.resume();
+      response.writeHead(307, { location: `${apiUrl}/other` }).end('x');
+    });
+    expect((await ask(`Bearer ${KEY}`)).status).toBe(504);
+  });
 });
+
+const TIMES = 10;
+const PIECES = 25;
+
+async function toEnd(reader: ReadableStreamDefaultReader | undefined): Promise<void> {
+  while (!(await reader?.read())?.done);
+}

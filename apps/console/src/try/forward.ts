@@ -1,3 +1,7 @@
+import { type IncomingMessage, request as plain } from 'node:http';
+import { request as secure } from 'node:https';
+import { pipeline, Readable } from 'node:stream';
+import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { BEARER, ERRORS, errorBody } from '@tidegate/contracts';
 import type { Actor, Control } from '@tidegate/control';
 import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
@@ -40,26 +44,55 @@ const UNKNOWN_KEY = errorBody({
 
 /** Passes the key on without keeping or logging it. A caller that hangs up ends the request. */
 async function forward(request: Request, key: string, apiUrl: string): Promise<Response> {
-  const headers = new Headers({ 'content-type': 'application/json', authorization: `Bearer ${key}` });
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    authorization: `Bearer ${key}`,
+  };
   const address = request.headers.get(CLIENT_ADDRESS_HEADER);
-  if (address) headers.set('x-forwarded-for', address);
+  if (address) headers['x-forwarded-for'] = address;
   try {
-    const answer = await fetch(`${apiUrl}/chat/completions`, {
-      method: 'POST',
-      headers,
-      body: request.body,
-      duplex: 'half',
-      redirect: 'error',
-      cache: 'no-store',
-      signal: request.signal,
-    } as RequestInit);
+    const answer = await send(`${apiUrl}/chat/completions`, headers, request);
     const back = new Headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
     for (const name of PASSED_BACK) {
-      const value = answer.headers.get(name);
-      if (value !== null) back.set(name, value);
+      const value = answer.headers[name];
+      if (value !== undefined) back.set(name, String(value));
     }
-    return new Response(answer.body, { status: answer.status, headers: back });
+    return new Response(bodyOf(answer), { status: answer.statusCode ?? 0, headers: back });
   } catch {
     return Response.json({ console: 'The gateway could not be reached.' }, { status: 504 });
   }
+}
+
+/**
+ * Sends the request on, on its own connection. Node's fetch is not used: from Node 24 on, it ends
+ * the process if a connection is reset while a slow caller does not read the answer.
+ */
+function send(url: string, headers: Record<string, string>, request: Request): Promise<IncomingMessage> {
+  const begin = url.startsWith('https:') ? secure : plain;
+  return new Promise((resolve, reject) => {
+    const sent = begin(url, { agent: false, method: 'POST', headers, signal: request.signal }, (answer) => {
+      const { statusCode = 0 } = answer;
+      if (statusCode < 300 || statusCode > 399) return resolve(answer);
+      // A redirect is not followed: the key is for this API.
+      answer.destroy();
+    });
+    sent.on('error', reject);
+    sent.on('close', () => reject(new Error('no answer')));
+    if (!request.body) return void sent.end();
+    // What goes wrong with the request is an error of it, too.
+    pipeline(Readable.fromWeb(request.body as NodeReadableStream), sent, () => {});
+  });
+}
+
+/** Reads an answer as its caller does. */
+function bodyOf(answer: IncomingMessage): ReadableStream<Uint8Array> {
+  const pieces: AsyncIterator<Uint8Array> = answer[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await pieces.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: () => void answer.destroy(),
+  });
 }
