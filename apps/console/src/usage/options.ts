@@ -51,7 +51,7 @@ function keyOptions(
   return [{ id: '', text: 'All keys' }, ...[...names].map(([id, text]) => ({ id, text }))];
 }
 
-/** Tells keys of the same name apart. Rows have no single page keys, but an address may name one. */
+/** Tells keys of the same name apart. Rows have no single page keys; an address may name one. */
 export function keyOptionText(keyId: string, key: string, keyPrefix: string | null): string {
   if (isPageKey(keyId)) return `${PAGE_KEY} (…${keyId.slice(-SHOWN_ID_CHARACTERS)})`;
   if (keyPrefix !== null) return `${key} · ${keyPrefix}…`;

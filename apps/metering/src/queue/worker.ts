@@ -46,7 +46,7 @@ export interface SettlementWorker {
   /** Whether the worker takes jobs, as far as Redis lets it. */
   running(): boolean;
   /**
-   * Stops taking jobs. Resolves when current jobs are done. If Redis is away, they come again later.
+   * Stops taking jobs. Resolves when current jobs are done. If Redis is away, they come again.
    */
   close(): Promise<void>;
 }
