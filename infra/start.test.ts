@@ -179,13 +179,26 @@ describe('npm start', () => {
     expect(existsSync(installed)).toBe(true);
   });
 
-  it('says first that Node is too old, before it runs anything of the build', async () => {
-    writeFileSync(join(root, 'infra/local/dist/already.js'), 'throw new Error("of a newer Node")');
+  /** Starts as if Node had this version. */
+  const startOn = (version: string): ReturnType<typeof start> => {
     const old = join(root, 'old.mjs');
-    writeFileSync(old, `Object.defineProperty(process, 'versions', { value: { node: '18.20.8' } })`);
-    const { out } = await start([], { NODE_OPTIONS: `--import=${old}` });
-    expect(out).toContain('Tidegate needs Node 20.19 or newer; this is 18.20.8.');
-    expect(out).not.toContain('    at ');
+    writeFileSync(old, `Object.defineProperty(process, 'versions', { value: { node: '${version}' } })`);
+    return start([], { NODE_OPTIONS: `--import=${old}` });
+  };
+
+  it.each(['18.20.8', '20.18.3', '21.7.3', '22.11.0'])(
+    'says first that Node %s is too old, before it runs anything of the build',
+    async (version) => {
+      writeFileSync(join(root, 'infra/local/dist/already.js'), 'throw new Error("of a newer Node")');
+      const { out } = await startOn(version);
+      expect(out).toContain(`Tidegate needs Node 20.19, 22.12 or newer; this is ${version}.`);
+      expect(out).not.toContain('    at ');
+    },
+  );
+
+  it.each(['20.19.0', '22.12.0', '23.0.0', '24.0.0'])('runs on Node %s', async (version) => {
+    await startOn(version);
+    expect(existsSync(installed)).toBe(true);
   });
 });
 

@@ -54,6 +54,10 @@ export function createApp(gateway: Gateway): App {
       response.shouldKeepAlive = false;
       return sendRefusal(exchange, NOT_HTTP);
     }
+    // When Express parses a URL whose port is no number, Node prints it, with all that a caller
+    // wrote into it. One day it will throw.
+    const target = request.url ?? '';
+    if (!target.startsWith('/') && !URL.canParse(target)) return refuseMisrouted(exchange);
     // Express would answer unreadable targets and its own errors with HTML pages, so both end here.
     app(request as never, Object.assign(response, { locals: { exchange } }) as never, (error?: unknown) => {
       if (error) fail(gateway, exchange, error);

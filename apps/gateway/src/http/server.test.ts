@@ -36,6 +36,13 @@ const rawInTime = (text: string): Promise<string> =>
 const codeOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)).error.code;
 
 describe('a path that is not one of the two', () => {
+  // Jest gives tests a process of their own, which gets no warnings.
+  const real = setTimeout.constructor('return process')() as NodeJS.Process;
+  const warnings: string[] = [];
+  const note = ({ message }: Error) => void warnings.push(message);
+  beforeAll(() => void real.on('warning', note));
+  afterAll(() => void real.off('warning', note));
+
   it.each([
     '/',
     '/v1',
@@ -51,11 +58,12 @@ describe('a path that is not one of the two', () => {
     'http://a:b/v1/models',
     '//[',
     '*',
-  ])('is not found: %s', async (path) => {
+  ])('is not found, and Node prints nothing of it: %s', async (path) => {
     const answer = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1.1 404 /);
     expect(codeOf(answer)).toBe('not_found');
     expect(answer).toMatch(/x-request-id: req_[0-9A-Za-z]{24}\r\n/i);
+    expect(warnings.filter((text) => text.includes('/v1/'))).toEqual([]);
   });
 
   it('is told apart from one of the two with a query', async () => {
