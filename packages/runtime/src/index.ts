@@ -5,12 +5,7 @@ export { clientAddress, networkOf } from './client-address.ts';
 export { withDeadline } from './deadline.ts';
 export { createProxyWarning } from './forwarded.ts';
 export { createLineLog, type LineFields, type LineLog } from './line-log.ts';
-export {
-  createLogger,
-  type Logger,
-  type LoggerOptions,
-  openStdout,
-} from './logger.ts';
+export { createLogger, type Logger, type LoggerOptions } from './logger.ts';
 export {
   Counter,
   createMetrics,
@@ -24,4 +19,5 @@ export {
 export { createOutage, type Outage } from './outage.ts';
 export { runService, type Service } from './service.ts';
 export * from './settings.ts';
+export { openStdout } from './stdout.ts';
 export { within } from './within.ts';

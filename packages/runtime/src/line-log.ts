@@ -1,6 +1,6 @@
 import type { LogLevel } from './levels.ts';
-import type { Destination } from './logger.ts';
 import { redact } from './redact.ts';
+import type { Destination } from './stdout.ts';
 
 /** Numbers, booleans, ids and words from closed sets. Never what a caller wrote. */
 export type LineFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
@@ -10,7 +10,7 @@ export type LineLog = (fields: LineFields, message: string) => void;
 export interface LineLogOptions {
   readonly service: string;
   readonly level: LogLevel;
-  /** The same as the logger's, so that lines stay in order. */
+  /** The logger's, so that lines stay in order. */
   readonly destination: Destination;
   /** Unix time. */
   readonly nowMs: () => number;

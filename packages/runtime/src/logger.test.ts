@@ -1,14 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { open } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createLogger } from './logger.ts';
 
 const KEY = `ti_${'aB3'.repeat(18)}`;
 const SECRET = 'not-for-any-log';
-/** A process that has not ended by then never will. */
-const STUCK_MS = 120_000;
 
 function logged(write: (logger: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = [];
@@ -111,39 +106,3 @@ describe('the logger', () => {
     expect(logged((logger) => logger.trace('detail'))).toBe('');
   });
 });
-
-describe.each(['SIGTERM', 'crash'])('a service whose log is on a full disk', (how) => {
-  it(`keeps working, and ends on ${how}`, async () => {
-    const full = await open('/dev/full', 'w');
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM], {
-      stdio: ['pipe', full.fd, 'inherit', 'ipc'],
-    });
-    const exited = once(child, 'exit');
-    const stuck = setTimeout(() => child.kill('SIGKILL'), STUCK_MS);
-    try {
-      expect(await Promise.race([once(child, 'message'), exited])).toEqual(['works on', undefined]);
-      if (how === 'crash') child.send('crash');
-      else child.kill('SIGTERM');
-      expect(await exited).toEqual([how === 'crash' ? 1 : 0, null]);
-    } finally {
-      clearTimeout(stuck);
-      child.kill('SIGKILL');
-      await full.close();
-    }
-  });
-});
-
-/** Logs more than fits into one write, and logs again after that write has failed. */
-const PROGRAM = `
-  import { createLogger, runService } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)};
-  runService('test', async (service) => {
-    const logger = createLogger({ service: 'test', level: 'info' });
-    service.configure({ logger });
-    process.on('message', () => { throw new Error('crash'); });
-    for (let i = 0; i < 20; i++) {
-      logger.info('x'.repeat(8_000));
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    process.send('works on');
-  });
-`;
