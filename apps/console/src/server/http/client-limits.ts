@@ -79,6 +79,6 @@ export function limitBody(
   return true;
 }
 
-/** Whether the framework may take it for a form. A request to try a model is certain not to be one. */
+/** Whether the framework may take it for a form. Try it sends JSON. */
 const isForm = ({ headers }: IncomingMessage): boolean =>
   headers['next-action'] !== undefined || !headers['content-type']?.startsWith('application/json');
