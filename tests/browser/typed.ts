@@ -1,11 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
+import type { Page } from 'playwright-core';
 import { must, OPERATOR } from '../support/control.ts';
 import { rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 
 /** What the site has a name for, and a browser does not trust without https. */
 const ELSEWHERE = 'http://console.example';
+
+/** Holds the page's actions up until the result is called. */
+async function holdActions(page: Page): Promise<() => void> {
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  await page.route('**/*', async (route) => {
+    if ('next-action' in route.request().headers()) await held;
+    await route.continue();
+  });
+  return letGo;
+}
 
 export function describeTyped(site: Site): void {
   describe('what is typed or chosen', () => {
@@ -23,7 +37,9 @@ export function describeTyped(site: Site): void {
         await site.open(page, 'members', org);
         await page.getByRole('button', { name: 'Invite', exact: true }).click();
         await page.getByLabel('E-mail').fill('eager@example.com');
+        const answer = await holdActions(page);
         for (let i = 0; i < 3; i++) await page.keyboard.press('Enter');
+        answer();
         await page.getByLabel('Invitation link').waitFor();
         const link = await page.getByLabel('Invitation link').inputValue();
         await page.getByRole('button', { name: 'Done' }).click();
@@ -136,14 +152,7 @@ export function describeTyped(site: Site): void {
         const dialog = page.getByRole('dialog');
         const servers = dialog.getByLabel('Servers', { exact: true });
         await servers.fill(`${standin.url}/v1`);
-        let answer = () => {};
-        const held = new Promise<void>((resolve) => {
-          answer = resolve;
-        });
-        await page.route('**/*', async (route) => {
-          if ('next-action' in route.request().headers()) await held;
-          await route.continue();
-        });
+        const answer = await holdActions(page);
         const test = dialog.getByRole('button', { name: 'Test the connection' });
         const told = page.waitForResponse((response) => 'next-action' in response.request().headers());
         await test.click();
