@@ -69,7 +69,8 @@ describe.each(['SIGTERM', 'crash'])('a service ends on %s', (how) => {
 });
 
 /** Logs lines of 10 to 20,000 bytes, each with its number, and exits at once. */
-const linesThat = (count: number) => `
+const linesThat = (count: number, before: string) => `
+  ${before}
   import { openStdout } from ${RUNTIME};
   const stdout = openStdout();
   for (let i = 0; i < ${count}; i++) {
@@ -80,8 +81,12 @@ const linesThat = (count: number) => `
 `;
 
 describe('lines', () => {
-  it('arrive whole and in order, those before an exit too', async () => {
-    const child = start(linesThat(400), 'pipe');
+  it.each([
+    ['a pipe', ''],
+    // Node makes a pipe non-blocking when its own stdout is first used.
+    ['a pipe that does not block', 'process.stdout;'],
+  ])('arrive whole and in order at %s, those before an exit too', async (_, before) => {
+    const child = start(linesThat(400, before), 'pipe');
     const lines = (await text(child.stdout as NonNullable<typeof child.stdout>)).split('\n');
     expect(lines.pop()).toBe('');
     expect(lines.map((line) => Number.parseInt(line, 10))).toEqual(Array.from({ length: 400 }, (_, i) => i));

@@ -14,10 +14,11 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const WRITE_BYTES = 32 * 1024;
 const MAX_WRITE_BYTES = 64 * 1024;
 const WRITE_MS = 100;
-/** The time between a write that failed and the next one. */
+/** The time after a write that failed. A pipe that is only full is tried again after WRITE_MS. */
 const FAILED_MS = 1_000;
-/** How often a reader that takes nothing is asked again at exit, WRITE_MS apart. */
-const LAST_TRIES = 10;
+/** At exit, a full pipe is waited for a second in all, in short steps, as its reader empties it. */
+const LAST_TRIES = 100;
+const LAST_TRY_MS = 10;
 const STDOUT = 1;
 
 /**
@@ -60,7 +61,7 @@ class Stdout implements Destination {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
         tries++;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WRITE_MS);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LAST_TRY_MS);
       }
     }
   }
@@ -68,16 +69,16 @@ class Stdout implements Destination {
   #writeWhenDue(): void {
     if (this.#isWriting || this.#waitingBytes === 0) return;
     if (this.#waitingBytes >= WRITE_BYTES) this.#writeNow();
-    else if (!this.#isDue) this.#writeIn(WRITE_MS);
+    else if (!this.#isDue) this.#writeSoon();
   }
 
   /** The timer keeps no process alive: what waits then is written at exit. */
-  #writeIn(ms: number): void {
+  #writeSoon(): void {
     this.#isDue = true;
     setTimeout(() => {
       this.#isDue = false;
       this.#writeNow();
-    }, ms).unref();
+    }, WRITE_MS).unref();
   }
 
   #writeNow(): void {
@@ -92,10 +93,13 @@ class Stdout implements Destination {
         this.#isWriting = false;
         return this.#writeWhenDue();
       }
-      setTimeout(() => {
-        this.#isWriting = false;
-        this.#writeNow();
-      }, FAILED_MS).unref();
+      setTimeout(
+        () => {
+          this.#isWriting = false;
+          this.#writeNow();
+        },
+        error.code === 'EAGAIN' ? WRITE_MS : FAILED_MS,
+      ).unref();
     });
   }
 
