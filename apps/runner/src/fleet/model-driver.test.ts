@@ -1,25 +1,8 @@
 import { expect, it } from '@jest/globals';
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { Driver } from '../drivers/driver.ts';
+import { A_MODEL } from '../testing/model-spec.ts';
 import { ModelDriver } from './model-driver.ts';
-
-const SPEC: ModelSpec = {
-  version: 1,
-  modelId: 'mdl_1',
-  orgId: 'org_1',
-  name: 'one',
-  kind: 'text',
-  mode: 'wake_on_request',
-  contextTokens: 1,
-  publishedAtMs: 0,
-  sleepAfterMs: 1,
-  upstreamModel: 'one',
-  upstreamModelAssumed: true,
-  upstreamKey: '',
-  cost: 0,
-  pinned: false,
-  driver: { driver: 'unusable', reason: '' },
-};
 
 it('a model that was changed while it started is ended after what the previous driver began', async () => {
   const did: string[] = [];
@@ -34,9 +17,9 @@ it('a model that was changed while it started is ended after what the previous d
     release: () => (version === 1 ? begun : Promise.resolve()),
     forget: async () => {},
   });
-  const driver = new ModelDriver(SPEC, driverOf, () => {});
+  const driver = new ModelDriver(A_MODEL, driverOf, () => {});
   driver.find();
-  driver.change({ ...SPEC, version: 2 });
+  driver.change({ ...A_MODEL, version: 2 });
   const halted = driver.halt();
   setImmediate(carryOut);
   await halted;

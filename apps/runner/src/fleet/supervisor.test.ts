@@ -7,6 +7,7 @@ import type { ModelSpec } from '../catalog/spec.ts';
 import type { Driver, DriverReport, IsTaken } from '../drivers/driver.ts';
 import { createRunnerMetrics } from '../metrics.ts';
 import { Room, type Tenant } from '../room/room.ts';
+import { A_MODEL } from '../testing/model-spec.ts';
 import { Gateways } from '../watch/gateways.ts';
 import { Supervisor } from './supervisor.ts';
 import { FLEET_TIMINGS } from './timings.ts';
@@ -42,23 +43,7 @@ class Stuck implements Driver {
   }
 }
 
-const SPEC: ModelSpec = {
-  version: 1,
-  modelId: 'mdl_1',
-  orgId: 'org_1',
-  name: 'one',
-  kind: 'text',
-  mode: 'always_on',
-  contextTokens: 1,
-  publishedAtMs: 0,
-  sleepAfterMs: 1,
-  upstreamModel: 'one',
-  upstreamModelAssumed: true,
-  upstreamKey: '',
-  cost: 0,
-  pinned: false,
-  driver: { driver: 'unusable', reason: '' },
-};
+const SPEC: ModelSpec = { ...A_MODEL, mode: 'always_on' };
 
 /** Two models fit. */
 function fullRoom(): Room {

@@ -1,0 +1,20 @@
+import type { ModelSpec } from '../catalog/spec.ts';
+
+/** A model to begin with. Its driver is for tests to choose. */
+export const A_MODEL: ModelSpec = {
+  version: 1,
+  modelId: 'mdl_1',
+  orgId: 'org_1',
+  name: 'one',
+  kind: 'text',
+  mode: 'wake_on_request',
+  contextTokens: 1,
+  publishedAtMs: 0,
+  sleepAfterMs: 1,
+  upstreamModel: 'one',
+  upstreamModelAssumed: true,
+  upstreamKey: '',
+  cost: 0,
+  pinned: false,
+  driver: { driver: 'unusable', reason: '' },
+};
