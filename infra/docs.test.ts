@@ -134,27 +134,26 @@ describe('the commands on pages exist', () => {
     expect(dead).toEqual([]);
   });
 
-  it('and README.md lists all of them', () => {
-    const rows = new Map(
-      [...read('README.md').matchAll(/^\| `([a-z]+)` \| (.*) \|$/gm)].map(([, noun = '', verbs = '']) => [
-        noun,
-        verbs,
-      ]),
+  it('and docs/ctl.md lists all of them', () => {
+    const listed = blocksOf(read('docs/ctl.md')).flatMap(({ text }) =>
+      text.replace(/\\\n\s*/g, ' ').split('\n'),
     );
     /** Each verb takes the first two. A secret may come from standard input instead. */
     const unsaid = ['--org', '--json', '--password', '--upstream-key'];
-    const wrongOf = (noun: string, verb: string, flags: readonly string[]): string[] => {
-      const span = spansOf(rows.get(noun) ?? '').find((text) => wordsIn(text)[0] === verb);
-      if (span === undefined) return [`${noun} ${verb} is missing`];
-      // `model set` says "with what changes".
-      const missing = flags.filter((flag) => ![...unsaid, ...flagsIn(span)].includes(flag));
-      const said =
-        `${noun} ${verb}` === 'model set' ? [] : missing.map((flag) => `${noun} ${verb} ${flag} is missing`);
-      return [...said, ...problemsOf([noun, verb], flagsIn(span))];
+    const wrongOf = (words: readonly string[], flags: readonly string[]): string[] => {
+      const name = words.join(' ');
+      const line = listed.find((text) => text === name || text.startsWith(`${name} `));
+      if (line === undefined) return [`${name} is missing`];
+      const missing = flags.filter((flag) => ![...unsaid, ...flagsIn(line)].includes(flag));
+      // `model set` refers to `model publish`.
+      const said = name === 'model set' ? [] : missing.map((flag) => `${name} ${flag} is missing`);
+      return [...said, ...problemsOf(words, flagsIn(line))];
     };
-    const found = Object.entries(ctl.verbs).flatMap(([noun, { verbs }]) =>
-      Object.entries(verbs).flatMap(([verb, { flags }]) => wrongOf(noun, verb, flags)),
-    );
+    const found = Object.entries(ctl.verbs).flatMap(([noun, { verbs, flags }]) => {
+      const own = Object.entries(verbs);
+      if (own.length === 0) return wrongOf([noun], flags);
+      return own.flatMap(([verb, command]) => wrongOf([noun, verb], command.flags));
+    });
     expect(found).toEqual([]);
   });
 
