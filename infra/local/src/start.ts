@@ -70,7 +70,7 @@ export async function start(files: Files, members: Members, options: StackOption
 function warnOfLost({ owner, apiKey }: DemoLogins, secrets: Secrets, options: StackOptions): void {
   const { report } = options;
   const { email } = secrets.owner;
-  // No password lets anyone in otherwise.
+  // With OIDC_ONLY, no password lets anyone in.
   if (owner === null && oidcOnlyOf(options) !== 'true')
     report?.warned?.(
       `${email} cannot sign in with the password that was made for this data folder. A new one: ctl member set-password --email ${email}`,

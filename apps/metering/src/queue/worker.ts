@@ -46,7 +46,7 @@ export interface SettlementWorker {
   /** Whether the worker takes jobs, as far as Redis lets it. */
   running(): boolean;
   /**
-   * Stops taking jobs. Resolves when current jobs are done. If Redis is away, they come again
+   * Stops taking jobs. Resolves when current jobs are done. If Redis is unavailable, they run again
    * later.
    */
   close(): Promise<void>;
@@ -76,7 +76,7 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
   });
   const outage = createOutage(logger, 'the queue connection failed');
   connection.on('ready', () => outage.worked());
-  // The worker's second connection is back, too, if only that was lost.
+  // If only the worker's second connection was lost, a job shows that it is back.
   worker.on('active', () => outage.worked());
   let resting: NodeJS.Timeout | undefined;
   worker.on('error', (err) => {
@@ -113,9 +113,9 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     running: () => resting !== undefined || worker.isRunning(),
     async close() {
       clearTimeout(resting);
-      // While Redis is away, BullMQ never ends.
-      const alone = untilLost(connection).then(() => Promise.allSettled(attempts));
-      await Promise.race([worker.close(), alone]);
+      // While Redis is unavailable, BullMQ's close never resolves. Then only the jobs are awaited.
+      const jobsDone = untilLost(connection).then(() => Promise.allSettled(attempts));
+      await Promise.race([worker.close(), jobsDone]);
       connection.disconnect();
     },
   };

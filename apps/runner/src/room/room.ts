@@ -180,8 +180,8 @@ export class Room {
   }
 
   /**
-   * Without how much always-on models take: they may be other organizations' models, and the users
-   * of one organization read this.
+   * Why a model has no room. The users of its organization read this. So it does not say how much
+   * room always-on models take, because those may be other organizations'.
    */
   #reason({ cost }: Tenant, capacity: number): string {
     if (cost > capacity) return `It needs ${cost}, but its pool's capacity is ${capacity}.`;

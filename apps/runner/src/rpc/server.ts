@@ -6,7 +6,7 @@ export interface RpcServer {
   close(): void;
 }
 
-/** A watcher that vanishes silently is noticed within this and the time-out. */
+/** A watcher that vanishes silently is noticed within this and `pingTimeoutMs`. */
 const PING_MS = 2_000;
 
 export interface RpcServerOptions extends Omit<ServeOptions<RunnerHandlers>, 'channelOptions'> {
