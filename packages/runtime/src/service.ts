@@ -130,7 +130,7 @@ class RunningService implements Service {
       this.#log().info({ signal }, 'second signal: ending the delay');
       this.#endDelay();
     } else {
-      this.#log().error({ signal, step: this.#current }, 'second signal: exiting at once');
+      this.#log().error({ signal, step: this.#current }, 'second signal: exiting immediately');
       process.exit(1);
     }
   }
