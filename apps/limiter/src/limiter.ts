@@ -57,8 +57,8 @@ export interface Limiter {
 }
 
 /**
- * Starts one limiter. It serves at once, but calls fail until Redis is available. Rejects if the
- * port is taken, and then leaves nothing running.
+ * Starts one limiter. It serves immediately, but calls fail until Redis is available. Rejects if
+ * the port is taken, and then leaves nothing running.
  */
 export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const { host, port, trust, db, logger } = options;

@@ -67,7 +67,7 @@ const NOBODY: ServiceIdentity = { token: null, tls: null };
  * latest. So the silence is noticed within 6 s: sooner would gain nothing. Of these, 4 s are for
  * the answer to a ping, because on a busy machine a healthy process, at either end, may get no turn
  * for a second or two. A connection that is given up wrongly costs little: gateways serve from what
- * they know, and reconnect and repeat their wakes at once. Our servers accept pings as often as
+ * they know, and reconnect and repeat their wakes immediately. Our servers accept pings as often as
  * they come.
  */
 const runnerOptions: ChannelOptions = {

@@ -14,7 +14,7 @@ export function startChore(options: {
   readonly nextMs?: () => number;
   /** In place of `everyMs` after a run that failed. */
   readonly retryMs?: number;
-  /** Whether the first run begins at once. */
+  /** Whether the first run begins immediately. */
   readonly atOnce?: boolean;
   readonly run: () => Promise<unknown>;
   readonly onError: (error: unknown) => void;

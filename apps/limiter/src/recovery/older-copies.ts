@@ -213,7 +213,7 @@ export class OlderCopies {
 
 const isPast = (expiresAtMs: number, nowMs: number): boolean => expiresAtMs > 0 && expiresAtMs <= nowMs;
 
-/** Starts the comparison: at once with each connection to a server, and again if it failed. */
+/** Starts the comparison: immediately with each connection to a server, and again if it failed. */
 export function startOlderCopies(options: {
   readonly olderCopies: OlderCopies;
   readonly link: RedisLink;

@@ -100,7 +100,7 @@ export class ModelDriver {
 
   /**
    * Takes over changed settings. A process continues as it was started, and is called with the key
-   * and the name that belong to its command. Other servers are looked for at once; the previous
+   * and the name that belong to its command. Other servers are looked for immediately; the previous
    * replicas stay until the first report.
    */
   change(spec: ModelSpec): void {

@@ -81,8 +81,8 @@ export class Room {
   }
 
   /**
-   * Grants room, at once or later, or refuses. A tenant that has room already is granted it at
-   * once.
+   * Grants room, immediately or later, or refuses. A tenant that already has room gets it granted
+   * immediately.
    */
   ask(tenant: Tenant, nowMs: number): void {
     if (this.#holders.has(tenant) || this.#capacity === null || tenant.cost === 0) {

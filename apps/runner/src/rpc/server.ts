@@ -2,7 +2,7 @@ import { type RunnerHandlers, type ServeOptions, serveRunner } from '@tidegate/r
 
 export interface RpcServer {
   readonly port: number;
-  /** Ends watches and waiting calls at once. Gateways keep serving from what they know. */
+  /** Ends watches and waiting calls immediately. Gateways keep serving from what they know. */
   close(): void;
 }
 
