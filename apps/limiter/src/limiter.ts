@@ -152,7 +152,7 @@ function observe(parts: {
     sessions: () => sessions.count,
     openCalls: () => sessions.openCalls,
     maxOpenCalls: maxOpenCallsOf(options),
-    // What the chores found last would look current while Redis is away.
+    // What the chores found last would look current while Redis is unavailable.
     recovering: () => (link.ready() ? chores.recovering() : null),
     oldestUnconfirmedS: () => (link.ready() ? outbox.oldestUnconfirmedS() : null),
     holds: (chore) => link.ready() && (chore === 'sweep' ? outbox.sweeps() : chores.holds(chore)),
