@@ -70,7 +70,7 @@ export function describeTyped(site: Site): void {
         await page.getByRole('button', { name: 'Stop' }).waitFor();
         await message.fill('The second');
         refuse();
-        await page.getByText('This is more than the console takes at once.').waitFor();
+        await page.getByText('This message is too large for the console.').waitFor();
         expect(await message.inputValue()).toBe('The first\n\nThe second');
       },
       TEST_TIMEOUT_MS,

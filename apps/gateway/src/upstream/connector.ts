@@ -33,7 +33,7 @@ function guardListeners(socket: Socket): void {
 
 type Listener = (...args: never[]) => void;
 
-/** Reports the end of an answer that nobody is reading once somebody reads on. */
+/** Reports the end of an answer, but waits while nobody is reading the answer. */
 function whenRead(socket: Socket, listener: Listener): () => void {
   const report = () => {
     if (socket.destroyed) return;

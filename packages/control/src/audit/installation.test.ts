@@ -104,7 +104,7 @@ describe("the installation's trail", () => {
     expect(await db().auditEvent.findMany({ where: { orgId } })).toEqual([]);
   });
 
-  it('names who sealed upstream keys anew, once for all of them, and not when there was nothing to do', async () => {
+  it('names who resealed upstream keys, once for all of them, and not when there was nothing to do', async () => {
     const previousSecretKey = Buffer.alloc(32, 1);
     const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: await fixture.org('Sealed') } });
     const rows = ['a', 'b'].map((name) => ({

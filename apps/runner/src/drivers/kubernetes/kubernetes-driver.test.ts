@@ -259,7 +259,7 @@ describe('switching on', () => {
   });
 
   it.each([403, 404])(
-    'keeps being tried after a %i if the model is always on, and then begins anew',
+    'keeps being tried after a %i if the model is always on, and then starts over',
     async (status) => {
       cluster.workload(DEPLOYMENT);
       cluster.failures.push(...Array(100).fill({ ...FORBIDDEN, status }));

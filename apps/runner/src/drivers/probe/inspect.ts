@@ -18,7 +18,7 @@ export interface InspectedServer extends UpstreamAccess {
    */
   readonly hasHealthPath?: boolean;
   readonly timeoutMs: number;
-  /** How to ask it. Default: anew each time. */
+  /** How to ask it. Default: with a request of its own each time. */
   readonly get?: Get;
 }
 
