@@ -67,8 +67,8 @@ export function SignInForm({ next, consoleUrl, provider, passwords, passkeys, tr
 
 /**
  * Says where to go if signing in cannot work here. The server refuses forms from origins other than
- * CONSOLE_URL, unless the browser itself says that the form is from the same origin. Browsers say so
- * only over https and on this machine.
+ * CONSOLE_URL, unless the browser itself says that the form is from the same origin. Browsers say
+ * so only over https and on this machine.
  */
 function WrongAddress({ consoleUrl }: { consoleUrl: string }) {
   const [isWrong, setWrong] = useState(false);

@@ -51,7 +51,9 @@ function keyOptions(
   return [{ id: '', text: 'All keys' }, ...[...names].map(([id, text]) => ({ id, text }))];
 }
 
-/** Tells keys of the same name apart. Rows have page keys only in sum, but an address may name one. */
+/**
+ * Tells keys of the same name apart. Rows have page keys only in sum, but an address may name one.
+ */
 export function keyOptionText(keyId: string, key: string, keyPrefix: string | null): string {
   if (isPageKey(keyId)) return `${PAGE_KEY} (…${keyId.slice(-SHOWN_ID_CHARACTERS)})`;
   if (keyPrefix !== null) return `${key} · ${keyPrefix}…`;

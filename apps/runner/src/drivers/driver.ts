@@ -112,8 +112,8 @@ export interface Driver {
    */
   halt(isTaken?: IsTaken): Promise<void>;
   /**
-   * Stops watching. The model stays as it is. Resolves, in bounded time, once no start that is under
-   * way can still take effect.
+   * Stops watching. The model stays as it is. Resolves, in bounded time, once no start that is
+   * under way can still take effect.
    */
   release(): Promise<void>;
   /** Removes the files kept for a deleted model. Call it only after `halt`. */
