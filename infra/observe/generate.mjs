@@ -93,7 +93,7 @@ counters and histograms, and gauges show those with the most requests. \`org\` a
 ten organizations that have used most of their month. \`pool\` is the one pool of a runner. No label
 holds a key, an address or content.
 
-A gauge has no sample while what it reads is away: an old value would look current.
+A gauge has no sample while its source is unavailable: an old value would look current.
 
 ${sections.join('\n\n')}
 

@@ -68,7 +68,7 @@ async function build(terminal) {
   );
 }
 
-/** @param {() => string} stampOf the sources as they are */
+/** @param {() => string} stampOf returns the stamp of the sources as they are */
 function isBuilt(stampOf) {
   try {
     const built = JSON.parse(readFileSync(BUILD_STAMP, 'utf8'));
@@ -124,7 +124,7 @@ function sourcesStamp() {
 export async function setUp(terminal, scope = 'product') {
   checkNode();
   if (isInstalled(root, scope) && isBuilt(sourcesStamp)) return;
-  // Two builds at once leave a build of which parts are missing, and which counts as complete.
+  // Two builds at the same time leave one that lacks parts and yet counts as complete.
   await inTurn(root, terminal, async () => {
     if (!isInstalled(root, scope)) {
       await assertNoLauncher(root);

@@ -13,7 +13,7 @@ import { performance } from 'node:perf_hooks';
  *   options?: { slow?: string },
  * ) => Promise<T>} phase
  *   Runs `work` under a title. Prints the title with its duration when done. `note` adds a detail
- *   to that line. `progress` does too, and shows it at once; on an output that is not a terminal
+ *   to that line. `progress` does too, and shows it immediately; on an output that is no terminal
  *   it prints a line now and then. `slow` says beforehand that the phase takes a while.
  * @property {(text?: string) => void} print
  * @property {(text: string) => string} bold

@@ -13,8 +13,8 @@ const TRY_AGAIN_MS = 200;
 const PATIENCE_MS = 30 * 60_000;
 
 /**
- * Does `work` while no other process does such work on the same checkout. The turn is an abstract
- * socket, which ends with its process, however that ends. Only Linux has these.
+ * Does `work` while no other process does such work on the same checkout. The lock is an abstract
+ * socket, because that ends with its process, however the process ends. Only Linux has them.
  *
  * @template T
  * @param {string} root

@@ -36,7 +36,7 @@ const stream = (content: string, more: object = {}) => send(content, { stream: t
 const sendImpatiently = (content: string, more: object = {}): Promise<Answer> =>
   call(impatient().info.gateway, { key, body: ask('tide', content, more) });
 
-/** Resolves when the model hears of the end of each earlier call, which may be a moment later. */
+/** Resolves once the model has noticed the end of every earlier call. */
 const modelIsIdle = () => eventually(() => standin.stats().inFlight === 0);
 
 interface Chunk {

@@ -117,7 +117,7 @@ describe('a console with OIDC_ONLY', () => {
   // This test comes last: it uses up the attempts of all tests here.
   it('begins 20 sign-ins a minute for an address, and tells whoever wants more to wait', async () => {
     const begin = await openForm(`${site}/sign-in?next=%2Faccount`, { marked: 'Example</button>' });
-    // The attempts of the other tests, whose minute may end while these are counted.
+    // Earlier tests made attempts, too. Their minute could end while these are counted.
     const db = createDb(stack().info.postgres, { ...PATIENT_DB, maxConnections: 1 });
     await db.signInAttempt.deleteMany().finally(() => closeDb(db));
     const begun = await Promise.all(Array.from({ length: 25 }, () => begin({})));

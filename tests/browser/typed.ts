@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { must, OPERATOR } from '../support/control.ts';
 import { rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 
-/** What the site has a name for, and a browser does not trust without https. */
+/** A name that reaches the site over plain http, which browsers do not trust. */
 const ELSEWHERE = 'http://console.example';
 
 /** Holds the page's actions up until the result is called. */
@@ -70,7 +70,7 @@ export function describeTyped(site: Site): void {
         await page.getByRole('button', { name: 'Stop' }).waitFor();
         await message.fill('The second');
         refuse();
-        await page.getByText('This is more than the console takes at once.').waitFor();
+        await page.getByText('This message is too large for the console.').waitFor();
         expect(await message.inputValue()).toBe('The first\n\nThe second');
       },
       TEST_TIMEOUT_MS,
@@ -96,7 +96,7 @@ export function describeTyped(site: Site): void {
     );
 
     it(
-      'as a filter goes when a link shows all',
+      'is cleared from a filter when a link shows all',
       async () => {
         const { page } = await site.signedIn();
         await site.open(page, 'audit?action=key');
@@ -109,7 +109,7 @@ export function describeTyped(site: Site): void {
     );
 
     it(
-      'as a filter is named: a key without requests, that of a page, and none',
+      'is named by a filter: a key without requests, a page key, and a key that does not exist',
       async () => {
         const org = await site.organization('Names');
         const owner = await site.person('owner', org);
@@ -144,7 +144,7 @@ export function describeTyped(site: Site): void {
     );
 
     it(
-      'is not replaced by what servers said that are no longer typed',
+      'is not replaced by a late answer of servers that were typed before',
       async () => {
         const { page } = await site.signedIn();
         await site.open(page, 'api');
@@ -167,9 +167,9 @@ export function describeTyped(site: Site): void {
     );
   });
 
-  describe('signing', () => {
+  describe('the sign-in', () => {
     it(
-      'out is said to have failed if the console cannot be reached',
+      'has a sign-out that is reported to have failed if the console cannot be reached',
       async () => {
         const { page } = await site.signedIn();
         await site.open(page, 'plan');
@@ -184,7 +184,7 @@ export function describeTyped(site: Site): void {
     );
 
     it(
-      'in at an address that is not its own is said to be impossible',
+      'says that it works only at the address of the console',
       async () => {
         const { page } = await site.visit();
         const wrong = page.getByText('Signing in works only at');

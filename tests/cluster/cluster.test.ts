@@ -10,9 +10,9 @@ import { usageOf, useStack } from '../support/stack.ts';
 
 const MASTERS = 3;
 const SLOTS = 16_384;
-/** Long, since a busy machine must not pass for a node that has died. */
+/** Long, so that a busy node does not pass for a dead one. */
 const NODE_TIMEOUT_MS = 15_000;
-/** For the one that has. */
+/** Set once a node has been killed. */
 const SHORT_NODE_TIMEOUT_MS = 1_000;
 /** How many answers must arrive after the master has died. */
 const ANSWERS_AFTER = 20;

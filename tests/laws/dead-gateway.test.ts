@@ -46,7 +46,7 @@ describe('a gateway killed in mid-stream', () => {
       async () => {
         const { status } = await post(second, key, ask('tide', 'x'));
         const nowMs = Date.now();
-        // A limiter that stood still gives gateways the time for a heartbeat anew.
+        // A limiter that stood still gives gateways the full time for a heartbeat again.
         if (nowMs - beforeMs > STANDSTILL_MS) sinceMs = nowMs;
         beforeMs = nowMs;
         return status === 200;

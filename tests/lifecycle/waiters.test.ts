@@ -9,7 +9,7 @@ import { useSharedStack } from '../support/stack.ts';
 
 const WAITERS = 500;
 const NAME = 'crowded';
-/** For all of them, on a busy machine. */
+/** For all waiters together, on a busy machine. */
 const PATIENCE_MS = 180_000;
 const TEST_TIMEOUT_MS = 600_000;
 

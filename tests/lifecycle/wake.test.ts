@@ -29,7 +29,7 @@ describe('the demo model that wakes on request', () => {
     return must(await controlOf(stack()).showModel(OPERATOR, wanted));
   };
   const condition = async () => (await shown()).condition;
-  /** All that it has had. */
+  /** All conditions that it has had. */
   const conditions = async () => (await shown()).changes.map((change) => change.condition);
 
   /**

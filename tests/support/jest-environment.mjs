@@ -14,7 +14,7 @@ AsyncLocalStorage.prototype.enterWith = function (store) {
 };
 
 /**
- * Turns off what a test file leaves on. Each file loads jest anew, and jest keeps the running test
+ * Turns off what a test file leaves on. Each file loads jest again, and jest keeps the running test
  * in an `AsyncLocalStorage`. On Node 20 each of those copies its value into every new promise until
  * it is disabled, so a worker's 80th file would run markedly slower than its first.
  */

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { type AddressInfo, isIPv6 } from 'node:net';
 
 /**
- * The IPv4 and IPv6 addresses of a name. Null: the server does not answer. Called once for every
- * question. Those who ask repeat it if the answer is slow to come.
+ * The IPv4 and IPv6 addresses of a name. Null: the server does not answer. Called once for each
+ * question, although clients repeat one whose answer is slow.
  */
 export type Records = (name: string) => readonly string[] | null;
 

@@ -62,12 +62,12 @@ export const schema = z.object({
   FIGURES_TIMEOUT_MS: durationMs
     .default(DEADLINES.shownMs)
     .describe(
-      'How long a page waits for figures of limiters and runners, such as requests in flight. After that, it does without them',
+      'How long a page waits for figures from limiters and runners, such as requests in flight. After that, it is shown without them',
     ),
   CHANGE_TIMEOUT_MS: durationMs
     .default(DEADLINES.limiterMs)
     .describe(
-      'How long a change waits until a limiter knows of it. After that, the console says that it is not in force yet',
+      'How long a change waits for a limiter to learn of it. After that, the console says that the change is not in force yet',
     ),
   OIDC_ISSUER: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))

@@ -16,7 +16,7 @@ export interface Io {
   readSecret(prompt: string): Promise<string>;
 }
 
-/** How long a command waits for others, where the defaults are not meant. */
+/** How long a command waits for others. Tests wait longer than the defaults. */
 export interface Waits {
   /** For calls to limiters and runners. */
   readonly deadlines?: Deadlines;

@@ -119,7 +119,7 @@ export const schema = z.object({
   PRINCIPAL_TTL_MS: durationMs
     .default(10_000)
     .describe(
-      'How long the gateway remembers whom a key belongs to. A revoked key is refused at once all the same',
+      'How long the gateway remembers whom a key belongs to. A revoked key is refused immediately all the same',
     ),
 });
 

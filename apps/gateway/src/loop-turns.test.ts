@@ -52,7 +52,7 @@ describe('turns at the event loop', () => {
     await Promise.all(flood);
   });
 
-  it('begin anew with an idle loop, and then nothing is scheduled', async () => {
+  it('start again with an idle loop, and then nothing is scheduled', async () => {
     const { loop, turns, turn } = start();
     loop.take('a', 30 * KIB);
     await turn();

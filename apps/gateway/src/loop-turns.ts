@@ -25,8 +25,8 @@ export class LoopTurns {
   }
 
   /**
-   * Returns null if the caller may continue at once. Otherwise the promise resolves when it may.
-   * The caller bounds how many wait.
+   * Returns null if the caller may continue immediately. Otherwise the promise resolves when it
+   * may. The caller bounds how many wait.
    */
   take(owner: string, amount: number): Promise<void> | null {
     const waiting = this.#waiting.get(owner);

@@ -57,8 +57,8 @@ export interface Limiter {
 }
 
 /**
- * Starts one limiter. It serves at once, but calls fail until Redis is available. Rejects if the
- * port is taken, and then leaves nothing running.
+ * Starts one limiter. It serves immediately, but calls fail until Redis is available. Rejects if
+ * the port is taken, and then leaves nothing running.
  */
 export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const { host, port, trust, db, logger } = options;
@@ -152,7 +152,7 @@ function observe(parts: {
     sessions: () => sessions.count,
     openCalls: () => sessions.openCalls,
     maxOpenCalls: maxOpenCallsOf(options),
-    // What the chores found last would look current while Redis is away.
+    // What the chores found last would look current while Redis is unavailable.
     recovering: () => (link.ready() ? chores.recovering() : null),
     oldestUnconfirmedS: () => (link.ready() ? outbox.oldestUnconfirmedS() : null),
     holds: (chore) => link.ready() && (chore === 'sweep' ? outbox.sweeps() : chores.holds(chore)),

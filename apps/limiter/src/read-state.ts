@@ -19,7 +19,7 @@ export function storeReadings({ scriptDeps, db, link }: { scriptDeps: ScriptDeps
     leases: async () => Number(await store.command('zcard', names.instances)),
     durability: () => readDurability(link),
     async topQuotas() {
-      // What was read before would look current while Postgres is away.
+      // What was read before would look current while Postgres is unavailable.
       await pingPostgres();
       const nowMs = performance.now();
       if (!quotas || nowMs - quotas.readAtMs > QUOTAS_EVERY_MS)

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { expect, it } from '@jest/globals';
 import { claimPort } from './ports.ts';
 
-it('names another port that exists, also for one of the last', async () => {
+it('proposes another port that exists, even for one of the last', async () => {
   const holder = createServer();
   const taken = 65_533;
   await new Promise<void>((resolve) => holder.listen(taken, '127.0.0.1', resolve));

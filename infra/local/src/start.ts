@@ -70,14 +70,14 @@ export async function start(files: Files, members: Members, options: StackOption
 function warnOfLost({ owner, apiKey }: DemoLogins, secrets: Secrets, options: StackOptions): void {
   const { report } = options;
   const { email } = secrets.owner;
-  // No password lets anyone in otherwise.
+  // With OIDC_ONLY, no password lets anyone in.
   if (owner === null && oidcOnlyOf(options) !== 'true')
     report?.warned?.(
-      `${email} cannot sign in with the password that was made for this data folder. A new one: ctl member set-password --email ${email}`,
+      `${email} cannot sign in with the password that was made for this data folder. To set a new one: ctl member set-password --email ${email}`,
     );
   if (apiKey === null)
     report?.warned?.(
-      `The demo's API key was revoked or deleted. A new one: ctl key create --org ${secrets.demo?.org} --name 'Local stack'`,
+      `The demo's API key was revoked or deleted. To create a new one: ctl key create --org ${secrets.demo?.org} --name 'Local stack'`,
     );
 }
 

@@ -90,8 +90,8 @@ interface RefusalText {
   /** Whole seconds, for `Retry-After`. */
   readonly retryAfterS?: number;
   /**
-   * Official clients ignore a Retry-After of more than a minute and would retry at once. `false`
-   * tells them not to.
+   * Official clients ignore a Retry-After of more than a minute and would retry immediately.
+   * `false` tells them not to.
    */
   readonly shouldRetry?: false;
 }

@@ -66,7 +66,7 @@ it.each([
   expect(read).toEqual({ at: noon, day: new Date('2026-11-12'), is_same: true });
 });
 
-it('runs transactions that see what others commit meanwhile, whatever is the default of the database', async () => {
+it('runs transactions that see what others commit meanwhile, whatever the default of the database', async () => {
   const name = new URL(server.url).pathname.slice(1);
   await execute(`ALTER DATABASE "${name}" SET default_transaction_isolation TO 'repeatable read'`);
   connect(5_000);

@@ -19,7 +19,7 @@ export interface DbOptions {
   readonly statementTimeoutMs?: number;
 }
 
-/** After this time beyond `statementTimeoutMs`, a statement fails without an answer. */
+/** A statement without an answer fails this long after `statementTimeoutMs`. */
 export const SILENCE_MS = 1_000;
 /**
  * How long an idle connection is kept. It is longer than idle services wait between two queries,
@@ -28,9 +28,9 @@ export const SILENCE_MS = 1_000;
 const IDLE_MS = 60_000;
 
 /**
- * What must not depend on the defaults of the database or the user. Prisma sends and reads instants
- * without their time zone: those of UTC. It reads ISO 8601 only. Whoever has waited for a lock must
- * see what was committed meanwhile.
+ * Must not depend on the defaults of the database or the user. Prisma sends and reads times without
+ * a zone and takes them for UTC. It reads only ISO 8601. A transaction that has waited for a lock
+ * must see what was committed in the meantime.
  */
 const SESSION = `SET TIME ZONE 'UTC'; SET DateStyle TO 'ISO';
   SET default_transaction_isolation TO 'read committed'`;

@@ -51,7 +51,7 @@ describe('migrate', () => {
     expect(await migrate(server.url)).toEqual([]);
   });
 
-  it('knows what it has applied, whatever form the database gives to dates', async () => {
+  it('knows what it has applied, whatever the date style of the database', async () => {
     await migrate(server.url);
     await query(`ALTER DATABASE "${new URL(server.url).pathname.slice(1)}" SET datestyle TO German`);
     expect(await migrate(server.url)).toEqual([]);
@@ -159,7 +159,7 @@ describe('migrate', () => {
     await expect(migrate(url)).rejects.toThrow('no connection to Postgres: connect ECONNREFUSED');
   });
 
-  it('says what a user lacks who does not own the database', async () => {
+  it('says what a user who does not own the database lacks', async () => {
     const url = new URL(server.url);
     const role = `guest_of_${url.pathname.slice(1)}`;
     await query(`CREATE ROLE ${role} LOGIN PASSWORD 'guest'`);

@@ -23,7 +23,8 @@ const PATIENCE_MS = 10 * 60_000;
 /** Postgres' code for a lock that could not be had in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 /**
- * Postgres' code for a missing right. Since version 15, only a database's owner may make tables.
+ * Postgres' code for a missing privilege. Since version 15, only a database's owner may create
+ * tables.
  */
 const NO_PRIVILEGE = '42501';
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -104,7 +105,7 @@ async function readMigrations(directory: string): Promise<Migration[]> {
   );
 }
 
-/** Waits until no one else migrates, and reads what was done. */
+/** Waits until nobody else is migrating, then reads what has been applied. */
 async function recordsOf(client: pg.Client, othersTimeoutMs: number): Promise<MigrationRecord[]> {
   await client.query(`SET lock_timeout = ${othersTimeoutMs}`);
   await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]).catch((cause: pg.DatabaseError) => {
@@ -118,7 +119,7 @@ async function recordsOf(client: pg.Client, othersTimeoutMs: number): Promise<Mi
   } catch (cause) {
     const { code, message } = cause as pg.DatabaseError;
     const todo = code === NO_PRIVILEGE ? ' (let the user in DATABASE_URL own the database)' : '';
-    throw new MigrationError(`the list of its migrations cannot be used: ${message}${todo}`, { cause });
+    throw new MigrationError(`the list of applied migrations cannot be used: ${message}${todo}`, { cause });
   }
 }
 

@@ -52,7 +52,7 @@ describe('the identity of a process', () => {
     expect(isAlive({ pid: process.pid, identity: 'another time' })).toBe(false);
   });
 
-  it('is the same in every time zone, also where there is no /proc', () => {
+  it('is the same in every time zone, even without /proc', () => {
     const script = `
       Object.defineProperty(process, 'platform', { value: 'other' });
       const { identify } = await import('@tidegate/processes');

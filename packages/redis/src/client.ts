@@ -123,8 +123,8 @@ function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, option
 
 /**
  * Connects to every node before it is needed. Replicas too, so that one that takes over can be used
- * at once. This waits until the client is ready: if commands do not queue, its first question fails
- * on a node that is still connecting.
+ * immediately. This waits until the client is ready: if commands do not queue, its first question
+ * fails on a node that is still connecting.
  */
 function connectEarly(cluster: Cluster): void {
   const connect = (node: Redis) => {

@@ -8,7 +8,7 @@ const RECONNECT_MAX_MS = 500;
 /** A BullMQ queue whose Redis may come and go. */
 export interface QueueLink {
   /**
-   * Rejects at once when Redis is not connected, and soon when it hangs. `work` must not block:
+   * Rejects immediately when Redis is not connected, and soon when it hangs. `work` must not block:
    * workers have connections of their own.
    */
   use<R>(work: (queue: Queue) => Promise<R>): Promise<R>;

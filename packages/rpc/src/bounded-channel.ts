@@ -128,7 +128,7 @@ export class BoundedChannel implements ChannelInterface {
 
   #replace(): void {
     const former = this.#attempt;
-    // Done first, because callers whose calls fail may call again at once.
+    // Done first, because callers whose calls fail may call again immediately.
     this.#attempt = this.#open();
     this.#end(former);
     this.#follow(this.#attempt.channel);

@@ -54,7 +54,7 @@ const channelOptions: ChannelOptions = {
   'grpc.service_config_disable_resolution': 1,
   // A host that has moved is found again as soon as connecting is tried again. The default is 30 s.
   'grpc.dns_min_time_between_resolutions_ms': 1_000,
-  // The http_proxy of a machine or of Docker's settings leads out, not to services beside this one.
+  // The http_proxy of a machine or of Docker is for the internet, not for services beside this one.
   'grpc.enable_http_proxy': 0,
 };
 
@@ -67,7 +67,7 @@ const NOBODY: ServiceIdentity = { token: null, tls: null };
  * latest. So the silence is noticed within 6 s: sooner would gain nothing. Of these, 4 s are for
  * the answer to a ping, because on a busy machine a healthy process, at either end, may get no turn
  * for a second or two. A connection that is given up wrongly costs little: gateways serve from what
- * they know, and reconnect and repeat their wakes at once. Our servers accept pings as often as
+ * they know, and reconnect and repeat their wakes immediately. Our servers accept pings as often as
  * they come.
  */
 const runnerOptions: ChannelOptions = {
@@ -101,7 +101,7 @@ export function createLimiterClient(to: Peer | string, caller: ServiceIdentity =
 
 /**
  * @param address `host:port`. A host's addresses are tried in turn, since only one leads.
- * @param options instead of those above
+ * @param options override those above
  */
 export const createRunnerClient = (
   address: string,

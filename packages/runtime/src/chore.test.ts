@@ -63,7 +63,7 @@ it('a chore can begin at once, and be tried again soon after it failed', async (
     starts.push(Math.round(performance.now()));
     if (starts.length === 1) throw new Error('once');
   };
-  const chore = startChore({ everyMs: 60_000, retryMs: 1_000, atOnce: true, run, onError: ignore });
+  const chore = startChore({ everyMs: 60_000, retryMs: 1_000, due: true, run, onError: ignore });
   await jest.advanceTimersByTimeAsync(119_000);
   expect(starts).toEqual([400, 1_000, 60_000]);
   await chore.stop();

@@ -14,14 +14,14 @@ export function startChore(options: {
   readonly nextMs?: () => number;
   /** In place of `everyMs` after a run that failed. */
   readonly retryMs?: number;
-  /** Whether the first run begins at once. */
-  readonly atOnce?: boolean;
+  /** Whether the first run is due immediately. */
+  readonly due?: boolean;
   readonly run: () => Promise<unknown>;
   readonly onError: (error: unknown) => void;
   /** Called after a run that succeeded. */
   readonly onRan?: (() => void) | undefined;
 }): Chore {
-  const { everyMs, nextMs = () => everyMs, retryMs = everyMs, atOnce = false, run, onError, onRan } = options;
+  const { everyMs, nextMs = () => everyMs, retryMs = everyMs, due = false, run, onError, onRan } = options;
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout;
@@ -42,7 +42,7 @@ export function startChore(options: {
       running = runOnce();
     }, delayMs);
   };
-  schedule(atOnce ? 0 : untilNextMs(everyMs));
+  schedule(due ? 0 : untilNextMs(everyMs));
   return {
     async stop() {
       stopped = true;

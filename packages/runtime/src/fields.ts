@@ -9,7 +9,7 @@ import { LOG_LEVELS } from './levels.ts';
  */
 
 const MAX_PORT = 65_535;
-/** The longest delay that a Node timer accepts. With a longer one it fires at once. */
+/** The longest delay that a Node timer accepts. With a longer one, it fires immediately. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_SHUTDOWN_DELAY_MS = 3_600_000;
 

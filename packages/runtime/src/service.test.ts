@@ -119,7 +119,7 @@ describe('a service', () => {
     expect(stdout).not.toContain('reached');
   });
 
-  it('lets a shutdown take its time even if its deadline is later than a timer can be', async () => {
+  it('lets a shutdown take its time even if its deadline is beyond the longest timer', async () => {
     const { child, printed, ended } = await run(`
       service.configure({ shutdownTimeoutMs: 2 ** 31 + 20_000 });
       service.onShutdown('drain', () => new Promise((resolve) => setTimeout(resolve, 100)));

@@ -39,9 +39,9 @@ export interface Service {
  *
  * SIGTERM, SIGINT or SIGHUP ends readiness, waits for the delay, runs the shutdown steps and exits
  * 0, or 1 when a step failed or took too long. A second signal ends the delay; during the steps it
- * exits 1 at once. If `main` throws, the last line of the log says why, the shutdown steps run and
- * the process exits 1. An uncaught error exits 1 at once. For a person at a terminal, a ConfigError
- * is also printed as text.
+ * exits 1 immediately. If `main` throws, the last line of the log says why, the shutdown steps run
+ * and the process exits 1. An uncaught error exits 1 immediately. For a person at a terminal, a
+ * ConfigError is also printed as text.
  *
  * @param name the service's name, for what is logged before it is configured
  */
@@ -130,7 +130,7 @@ class RunningService implements Service {
       this.#log().info({ signal }, 'second signal: ending the delay');
       this.#endDelay();
     } else {
-      this.#log().error({ signal, step: this.#current }, 'second signal: exiting at once');
+      this.#log().error({ signal, step: this.#current }, 'second signal: exiting immediately');
       process.exit(1);
     }
   }

@@ -54,7 +54,7 @@ async function expectEnd(child: ChildProcess, how: string): Promise<void> {
 }
 
 describe.each(['SIGTERM', 'crash'])('a service ends on %s', (how) => {
-  it('though its log is on a full disk', async () => {
+  it('even if its log is on a full disk', async () => {
     const full = await open('/dev/full', 'w');
     await expectEnd(start(BUSY, full.fd), how);
     await full.close();
@@ -93,7 +93,7 @@ describe('lines', () => {
     expect(lines.every((line, i) => line === i + 'é'.repeat((i * 977) % 10_000))).toBe(true);
   });
 
-  it('wait for a slow reader up to a bound, and those past it are dropped whole', async () => {
+  it('wait for a slow reader up to a bound, and are dropped whole past it', async () => {
     const child = start(
       `
       import { openStdout } from ${RUNTIME};

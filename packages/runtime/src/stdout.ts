@@ -16,15 +16,15 @@ const MAX_WRITE_BYTES = 64 * 1024;
 const WRITE_MS = 100;
 /** The time after a write that failed. A pipe that is only full is tried again after WRITE_MS. */
 const FAILED_MS = 1_000;
-/** At exit, a full pipe is waited for a second in all, in short steps, as its reader empties it. */
+/** At exit, a full pipe gets a second in all, in short steps, for its reader to empty it. */
 const LAST_TRIES = 100;
 const LAST_TRY_MS = 10;
 const STDOUT = 1;
 
 /**
  * Opens stdout for lines. It may be a file on a full disk, or a pipe whose reader is slow or gone.
- * Then lines wait, and are dropped past their bound. At exit they are written at once, as far as
- * stdout takes them. Pino's own destination would try for ever there.
+ * Then lines wait, and are dropped past their bound. At exit, those that stdout takes are written
+ * synchronously. Pino's own destination would then retry for ever.
  */
 export function openStdout(): Destination {
   if (opened) return opened;
@@ -34,11 +34,11 @@ export function openStdout(): Destination {
   return stdout;
 }
 
-/** A process has one, and all loggers share it. So their lines stay in order. */
+/** All loggers of a process share it, so that their lines stay in order. */
 let opened: Destination | undefined;
 
 class Stdout implements Destination {
-  /** Oldest first, without what is being written. The first may be the end of a line. */
+  /** The oldest first, without what is being written. The first may be the rest of a line. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #isWriting = false;
@@ -72,7 +72,7 @@ class Stdout implements Destination {
     else if (!this.#isDue) this.#writeSoon();
   }
 
-  /** The timer keeps no process alive: what waits then is written at exit. */
+  /** The timer does not keep the process alive: what still waits is written at exit. */
   #writeSoon(): void {
     this.#isDue = true;
     setTimeout(() => {

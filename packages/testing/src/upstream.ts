@@ -74,7 +74,7 @@ export async function startUpstream(handler: UpstreamHandler, port = 0): Promise
       })
       .catch(() => reply.reset());
   });
-  // No client meets a connection that is just being closed.
+  // Idle connections stay open, so that no request meets one that is being closed.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

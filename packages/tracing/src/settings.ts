@@ -90,7 +90,7 @@ export const tracingFields = {
     'Headers for the collector, for example its token: `authorization=Bearer%20…`',
   ),
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: secret(pairs.optional()).describe(
-    'The same for traces only. The others are sent as well, unless these have the same name',
+    'The same for traces only. The headers for all signals are sent as well, except those of the same name',
   ),
   OTEL_EXPORTER_OTLP_TIMEOUT: durationMs
     .optional()

@@ -1,5 +1,4 @@
-import { type IncomingMessage, request as plain } from 'node:http';
-import { request as secure } from 'node:https';
+import { readText, sendRequest } from '@tidegate/runtime';
 
 /** A server to ask. Answers are bounded in time and size, and redirects are not followed. */
 export interface Asking {
@@ -10,8 +9,6 @@ export interface Asking {
   /** Aborts all requests that are still open. */
   readonly signal: AbortSignal;
 }
-
-const MAX_BYTES = 1024 * 1024;
 
 /**
  * Returns the JSON of an answer with status 200. Undefined: another status, too late, too large or
@@ -36,47 +33,23 @@ interface Answer {
   readonly json: unknown;
 }
 
-async function answerOf(asking: Asking, path: string, body?: object): Promise<Answer | undefined> {
-  try {
-    const answer = await send(asking, path, body && JSON.stringify(body));
-    const text = await readText(answer);
-    return text === undefined ? undefined : { status: answer.statusCode ?? 0, json: JSON.parse(text) };
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * Sends one request on its own connection. Node's fetch is not used: from Node 24 on, it ends the
- * process if a connection ends while the answer waits to be decompressed.
- */
-function send({ origin, key, signal }: Asking, path: string, body?: string): Promise<IncomingMessage> {
-  const begin = origin.startsWith('https:') ? secure : plain;
+async function answerOf(
+  { origin, key, signal }: Asking,
+  path: string,
+  body?: object,
+): Promise<Answer | undefined> {
   const headers = {
     ...(key && { authorization: `Bearer ${key}` }),
     ...(body && { 'content-type': 'application/json' }),
   };
-  return new Promise((resolve, reject) => {
-    const method = body ? 'POST' : 'GET';
-    const request = begin(origin + path, { agent: false, method, headers, signal }, resolve);
-    request.on('error', reject);
-    // An answer that switches protocols is neither a response nor an error.
-    request.on('close', () => reject(new Error('no answer')));
-    request.end(body);
-  });
-}
-
-/** Undefined: the answer is too large. */
-async function readText(answer: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of answer) {
-    bytes += (chunk as Buffer).length;
-    // Leaving the loop closes the connection.
-    if (bytes > MAX_BYTES) return undefined;
-    chunks.push(chunk as Buffer);
+  try {
+    const sent = body && JSON.stringify(body);
+    const answer = await sendRequest({ url: origin + path, headers, body: sent, signal });
+    const text = await readText(answer);
+    return text === null ? undefined : { status: answer.statusCode ?? 0, json: JSON.parse(text) };
+  } catch {
+    return undefined;
   }
-  return Buffer.concat(chunks).toString();
 }
 
 /** Reads a member at any depth. Undefined: there is none. */

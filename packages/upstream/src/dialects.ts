@@ -144,8 +144,8 @@ const anyOther: Dialect = {
 export const DIALECTS: readonly Dialect[] = [llamaCpp, vllm, sglang, ollama, lmStudio, anyOther];
 
 /**
- * Finds what a list says about each model: the first entry with its id as one of these members. One
- * pass, because a server may list half a million.
+ * Finds each model's entry in a list: the first with the model's id in one of these members. Makes
+ * one pass, because a server may list half a million entries.
  */
 function entriesOf(models: readonly Listed[], list: readonly unknown[], ...members: readonly string[]) {
   const ids = new Set<unknown>(models.map(({ id }) => id));

@@ -69,7 +69,7 @@ export function InvitationsTable({ org, invitations }: InvitationsTableProps) {
         confirm="Withdraw"
         action={() => withdrawInvitation(org, withdrawn?.id ?? '')}
       >
-        <p>Its link stops working at once.</p>
+        <p>Its link stops working immediately.</p>
       </Confirm>
     </>
   );

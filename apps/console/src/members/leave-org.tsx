@@ -47,7 +47,7 @@ export function LeaveOrg({ org, name = 'organization', isOnlyOwner: cannot = fal
           router.push('/');
         }}
       >
-        <p>You lose access to it at once. To come back, you need a new invitation.</p>
+        <p>You lose access to it immediately. To come back, you need a new invitation.</p>
       </Confirm>
     </Panel>
   );

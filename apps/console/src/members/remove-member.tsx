@@ -26,7 +26,7 @@ export function RemoveMember({ org, me, member, onClose }: RemoveMemberProps) {
       onDone={() => toast.success('Member removed.')}
     >
       <p>
-        {isMe ? 'You lose' : 'They lose'} access to this organization at once. Open invitations that{' '}
+        {isMe ? 'You lose' : 'They lose'} access to this organization immediately. Open invitations that{' '}
         {isMe ? 'you' : 'they'} made stop working, and so does any key that Try it has made for{' '}
         {isMe ? 'you' : 'them'}. Other keys keep working: they belong to the organization.
       </p>

@@ -69,8 +69,8 @@ export function ModelConfirms({ org, asked, onClose, onDeleted }: ModelConfirmsP
         onDone={deleted}
       >
         <p>
-          It leaves the API at once. Keys limited to it show it as deleted and do not reach a later model of
-          the same name. Its usage stays.
+          It leaves the API immediately. Keys limited to it show it as deleted and do not reach a later model
+          of the same name. Its usage stays.
         </p>
       </Confirm>
     </>

@@ -10,8 +10,8 @@ interface Key {
 }
 
 /**
- * Keys to choose from. Several may have the same name. Page keys are one choice, the last, unless a
- * single one is chosen.
+ * Keys to choose from. Several may have the same name. All page keys are one choice. A single page
+ * key is another, but only if it is chosen.
  */
 export const keyChoices = (keys: readonly Key[], chosen = ''): Named[] => [
   ...keys

@@ -14,7 +14,7 @@ interface PickProps extends Choices {
   readonly org?: string;
 }
 
-/** What is chosen stays if only the page knows its name. */
+/** Adds what is chosen if only the page knew its name. */
 const withChosen = (fetched: readonly Named[], sent: readonly Named[], chosen: string): readonly Named[] => [
   ...fetched,
   ...sent.filter(({ id }) => id === chosen && fetched.every((one) => one.id !== id)),

@@ -66,8 +66,9 @@ export function SignInForm({ next, consoleUrl, provider, passwords, passkeys, tr
 }
 
 /**
- * The server refuses forms of other origins than its own. Over http, only the page's origin tells
- * that it is the console's: browsers say so by themselves only where a connection is trustworthy.
+ * Says where to go if signing in cannot work here. The server refuses forms from origins other than
+ * CONSOLE_URL, unless the browser itself says that the form is from the same origin. Browsers say
+ * so only over https and on this machine.
  */
 function WrongAddress({ consoleUrl }: { consoleUrl: string }) {
   const [isWrong, setWrong] = useState(false);

@@ -10,7 +10,7 @@ export interface Findables {
   readonly state: 'loading' | 'failed' | 'ready';
 }
 
-/** Screens are known at once. The others are read when the palette opens. */
+/** Screens are known immediately. The others are read when the palette opens. */
 export function useFindables(org: string, screens: readonly Screen[]): Findables {
   const [read, setRead] = useState<readonly Findable[] | 'loading' | 'failed'>('loading');
   const open = useRef(true);

@@ -80,7 +80,7 @@ describe('a request from the console', () => {
     ]);
   });
 
-  it('is streamed to a caller who reads slowly, and breaks off with the API', async () => {
+  it('is streamed to a caller who reads slowly, and breaks off when the API does', async () => {
     const piece = 'x'.repeat(4_000);
     api.removeAllListeners('request').on('request', async (request, response) => {
       request.resume();

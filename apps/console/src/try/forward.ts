@@ -1,9 +1,9 @@
-import { type IncomingMessage, request as plain } from 'node:http';
-import { request as secure } from 'node:https';
-import { pipeline, Readable } from 'node:stream';
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { BEARER, ERRORS, errorBody } from '@tidegate/contracts';
 import type { Actor, Control } from '@tidegate/control';
+import { sendRequest } from '@tidegate/runtime';
 import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
 
 const PASSED_BACK = ['content-type', 'retry-after', 'x-request-id', 'x-should-retry'];
@@ -50,39 +50,32 @@ async function forward(request: Request, key: string, apiUrl: string): Promise<R
   };
   const address = request.headers.get(CLIENT_ADDRESS_HEADER);
   if (address) headers['x-forwarded-for'] = address;
+  const body = request.body ? Readable.fromWeb(request.body as NodeReadableStream) : '';
   try {
-    const answer = await send(`${apiUrl}/chat/completions`, headers, request);
+    const answer = await sendRequest({
+      url: `${apiUrl}/chat/completions`,
+      headers,
+      body,
+      signal: request.signal,
+    });
+    const status = answer.statusCode ?? 0;
+    // A redirect is not passed back: the key is for this API.
+    if (status >= 300 && status <= 399) {
+      answer.destroy();
+      return unreachable();
+    }
     const back = new Headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
     for (const name of PASSED_BACK) {
       const value = answer.headers[name];
       if (value !== undefined) back.set(name, String(value));
     }
-    return new Response(bodyOf(answer), { status: answer.statusCode ?? 0, headers: back });
+    return new Response(bodyOf(answer), { status, headers: back });
   } catch {
-    return Response.json({ console: 'The gateway could not be reached.' }, { status: 504 });
+    return unreachable();
   }
 }
 
-/**
- * Sends the request on, on its own connection. Node's fetch is not used: from Node 24 on, it ends
- * the process if a connection is reset while a slow caller does not read the answer.
- */
-function send(url: string, headers: Record<string, string>, request: Request): Promise<IncomingMessage> {
-  const begin = url.startsWith('https:') ? secure : plain;
-  return new Promise((resolve, reject) => {
-    const sent = begin(url, { agent: false, method: 'POST', headers, signal: request.signal }, (answer) => {
-      const { statusCode = 0 } = answer;
-      if (statusCode < 300 || statusCode > 399) return resolve(answer);
-      // A redirect is not followed: the key is for this API.
-      answer.destroy();
-    });
-    sent.on('error', reject);
-    sent.on('close', () => reject(new Error('no answer')));
-    if (!request.body) return void sent.end();
-    // What goes wrong with the request is an error of it, too.
-    pipeline(Readable.fromWeb(request.body as NodeReadableStream), sent, () => {});
-  });
-}
+const unreachable = () => Response.json({ console: 'The gateway could not be reached.' }, { status: 504 });
 
 /** Reads an answer as its caller does. */
 function bodyOf(answer: IncomingMessage): ReadableStream<Uint8Array> {

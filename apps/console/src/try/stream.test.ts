@@ -66,7 +66,7 @@ describe("an answer of the console's own", () => {
   it.each([
     [401, SIGNED_OUT],
     [403, 'The console refused this request.'],
-    [413, 'This is more than the console takes at once. Send fewer or smaller images.'],
+    [413, 'This message is too large for the console. Send fewer or smaller images.'],
     [500, 'The console or its database did not answer. Try again.'],
     [503, 'The console or its database did not answer. Try again.'],
   ])('with status %i says what happened', async (status, message) => {

@@ -88,7 +88,7 @@ export async function refusalOf(response: Response): Promise<ApiRefusal> {
 /** What the console's own answers mean. They have no body. */
 function messageOf(status: number): string {
   if (status === 401) return SIGNED_OUT;
-  if (status === 413) return 'This is more than the console takes at once. Send fewer or smaller images.';
+  if (status === 413) return 'This message is too large for the console. Send fewer or smaller images.';
   if (status >= 500) return 'The console or its database did not answer. Try again.';
   return 'The console refused this request.';
 }

@@ -14,8 +14,8 @@ const UNREACHABLE: ControlRefusal = {
 /**
  * Runs a server action. `pending` is true while it runs. `refusal` says why it was refused, or that
  * the connection failed. A toast reports what is done but not in force yet. Refreshes the page's
- * data afterwards. While an action runs, another is not run: Enter in a form with one field sends
- * it again, even though its button waits.
+ * data afterwards. Ignores further actions while one runs: Enter in a form with one field submits
+ * it again even while its button is pending.
  */
 export function useAct() {
   const router = useRouter();

@@ -5,8 +5,8 @@ import { type ComponentProps, useState } from 'react';
 
 /**
  * A link to another page of the console. Once the pointer, a finger or the focus is on it, the
- * page's loading state is fetched, so that a click shows it at once. The framework alone would do
- * so for every visible link, which is more work for the console than the page itself.
+ * page's loading state is fetched, so that a click shows it immediately. The framework alone would
+ * do so for every visible link, which is more work for the console than the page itself.
  */
 export function Link(props: Omit<ComponentProps<typeof NextLink>, 'prefetch'>) {
   const [isNear, setNear] = useState(false);

@@ -4,7 +4,7 @@ const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFra
 const MS_A_SECOND = 1_000;
 const S_A_MINUTE = 60;
 const S_AN_HOUR = 3_600;
-/** From here on, a tenth of a second is exact enough, and 10.00 s would be rounded. */
+/** From here on, two decimals would round to 10.00 s. A tenth of a second is exact enough. */
 const ABOUT_TEN_S_MS = 9_995;
 
 /** NaN for other text, such as `1e3`. The server refuses it and says what is allowed. */

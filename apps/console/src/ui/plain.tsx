@@ -20,8 +20,9 @@ export function PlainInput({ label, width, className = '', ...input }: PlainProp
 }
 
 /**
- * A labelled choice of a plain form. Looks like the other choices. It is made anew for each default
- * value: when a link leads to the same page with another one, React would keep the old choice.
+ * A labelled choice of a plain form. Looks like the other choices. React replaces it when the
+ * default value changes. Otherwise a link to the same page with another value would leave the old
+ * choice.
  */
 export function PlainSelect({ label, width, ...select }: PlainProps & ComponentProps<'select'>) {
   return (

@@ -23,8 +23,8 @@ const chosenOf = (keyId: string, unused: string | null | undefined) => {
   return keys.find(({ id }) => id === keyId)?.text;
 };
 
-describe('what usage can be shown of', () => {
-  it('is every key and model of the rows', () => {
+describe('the choices of keys and models on the usage page', () => {
+  it('are every key and model of the rows', () => {
     const { keys, models } = optionsOf(ROWS, { keyId: '', modelId: '' }, {});
     expect(keys.map(({ text }) => text)).toEqual([
       'All keys',
@@ -35,7 +35,7 @@ describe('what usage can be shown of', () => {
     expect(models.map(({ text }) => text)).toEqual(['All models', 'm', 'm (deleted)']);
   });
 
-  it('is also what an address names, under its name, if there is such a thing', () => {
+  it('include what the address names, under its name if it exists', () => {
     expect(chosenOf('key_a', undefined)).toBe('Laptop · ti_a…');
     expect(chosenOf('key_unused', 'CI · ti_b…')).toBe('CI · ti_b…');
     expect(chosenOf('nope', null)).toBe('No such key');
@@ -48,7 +48,7 @@ describe('the keys by which requests are filtered', () => {
   const key = { id: 'key_a', name: 'Laptop', prefix: 'ti_a' };
   const page = { id: `${PAGE_KEYS}_0123456789abcdef`, name: 'Try it', prefix: 'ti_p' };
 
-  it('are one for all pages, and the one of a page that is chosen', () => {
+  it('are one for all page keys, and one for a page key that is chosen', () => {
     const all = [
       { id: 'key_a', name: 'Laptop · ti_a…' },
       { id: PAGE_KEYS, name: 'Try it' },

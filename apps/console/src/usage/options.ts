@@ -13,8 +13,8 @@ export interface Options {
 }
 
 /**
- * Names of what is chosen and in no row. Null: the organization has none with this id. Undefined:
- * it is in a row, or nothing is chosen.
+ * The names of a chosen key or model that is in no row. Null: the organization has none with this
+ * id. Undefined: it is in a row, or nothing is chosen.
  */
 export interface UnusedNames {
   readonly key?: string | null | undefined;
@@ -52,7 +52,7 @@ function keyOptions(
 }
 
 /**
- * Tells keys of the same name apart. Rows have no single page keys, but an address may name one.
+ * Tells keys of the same name apart. Rows have page keys only in sum, but an address may name one.
  */
 export function keyOptionText(keyId: string, key: string, keyPrefix: string | null): string {
   if (isPageKey(keyId)) return `${PAGE_KEY} (…${keyId.slice(-SHOWN_ID_CHARACTERS)})`;

@@ -5,7 +5,7 @@ import { read, type UserActor } from '../session/current.ts';
 import type { UsageChoice } from './filter.ts';
 import { keyOptionText, type UnusedNames } from './options.ts';
 
-/** Finds the names that the rows do not tell. */
+/** Finds the names of a chosen key or model that is in no row. */
 export async function unusedNames(
   actor: UserActor,
   org: string,

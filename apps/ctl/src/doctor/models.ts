@@ -19,7 +19,7 @@ export async function upstreamKeyFinding(db: Db, secretKeys: readonly Uint8Array
   );
 }
 
-/** A runner ends them within seconds, unless it is away or may not. */
+/** A runner ends them within seconds, unless it is unavailable or may not. */
 const LEFT_FOR = '10 minutes';
 
 /** Workloads of deleted models that run on, for nobody calls them. */

@@ -130,7 +130,7 @@ describe('a fair semaphore', () => {
     );
   });
 
-  it('lets a caller leave while it waits, whose place is free for another one', async () => {
+  it('lets a caller leave while it waits, and frees its place for another one', async () => {
     const { semaphore, acquired, acquire, settle } = started({ permits: 1, maxWaiting: 4 });
     const leaving = new AbortController();
     expect(await acquire('a', leaving.signal)).toBe(true);

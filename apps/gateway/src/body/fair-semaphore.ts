@@ -41,7 +41,8 @@ export class FairSemaphore {
 
   /**
    * Resolves to true once the caller holds the semaphore, which it then must release. Resolves to
-   * false at once if too many wait already, and when the signal aborts. Rejects once closed.
+   * false immediately if too many wait already, and as soon as the signal aborts. Rejects once
+   * closed.
    */
   async acquire(orgId: string, signal?: AbortSignal): Promise<boolean> {
     const { maxWaiting } = this.#options;

@@ -230,7 +230,7 @@ describe('createParser', () => {
     expect(await refusalOf(busy, bodyOf({}))).toBeNull();
   });
 
-  it('does not parse a body that was left while it waited', async () => {
+  it('does not parse a body whose client left while it waited', async () => {
     const parser = parserOf({ workerBytes: 0, maxThreads: 1 });
     const client = new AbortController();
     const order: string[] = [];

@@ -39,8 +39,8 @@ export interface Parser {
    * eleventh while its bodies are refused. Rejects only if a worker dies or cannot start, or if the
    * parser is closed.
    *
-   * @param signal asked for only if a worker parses the body. When it aborts, a body that still
-   * waits for the worker leaves: resolves to an abort.
+   * @param signal called only if a worker parses the body. When the signal aborts, a body that
+   *   still waits for the worker is dropped, and this resolves to an abort
    */
   parse(body: Body, orgId: string, signal?: () => AbortSignal): Promise<CompletionRequest | EarlyEnd>;
   /**
@@ -86,7 +86,8 @@ export function createParser(options: ParserOptions = {}): Parser {
   };
   /** How long a worker was busy with each request. */
   const workerMs = new WeakMap<CompletionRequest, number>();
-  const parseInWorker = async (body: Body, orgId: string, signal?: AbortSignal) => {
+  const parseInWorker = async (body: Body, orgId: string, signalOf?: () => AbortSignal) => {
+    const signal = signalOf?.();
     if (!(await semaphore.acquire(orgId, signal))) return signal?.aborted ? HUNG_UP : PARSERS_BUSY;
     let restMs = 0;
     try {
@@ -102,13 +103,13 @@ export function createParser(options: ParserOptions = {}): Parser {
     parse: async (body, orgId, signal) => {
       const { pieces, bytes } = body;
       if (pieces instanceof MovedPieces)
-        return parseInWorker(body, orgId, signal?.()).finally(() => pieces.discard());
-      if (bytes >= workerBytes) return parseInWorker(body, orgId, signal?.());
+        return parseInWorker(body, orgId, signal).finally(() => pieces.discard());
+      if (bytes >= workerBytes) return parseInWorker(body, orgId, signal);
       const turn = turns.take(orgId, bytes);
       if (turn) await turn;
       if (bytes < TIMED_BYTES) return parseBody(joined(pieces));
       return longBodies.isOverBudget(orgId)
-        ? parseInWorker(body, orgId, signal?.())
+        ? parseInWorker(body, orgId, signal)
         : parseHere(joined(pieces), orgId);
     },
     refused: (request, orgId) => {

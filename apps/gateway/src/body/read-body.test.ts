@@ -182,7 +182,7 @@ describe('readBody', () => {
     expect(await codeOf(read)).toBe('request_too_large');
   });
 
-  it('counts a small piece in its turn as 256 bytes, because each takes time', async () => {
+  it('counts a small piece as 256 bytes in its turn, because each piece takes time', async () => {
     const counted: number[] = [];
     const turn = (bytes: number) => {
       counted.push(bytes);

@@ -11,8 +11,8 @@ import type { Aborted, EarlyEnd } from '../ending.ts';
 export const BODY_BYTES_A_TURN = 16 * 1024;
 
 /**
- * What a smaller piece counts for in its organization's turn. A sender may send one byte at a time,
- * and each piece takes the main thread microseconds.
+ * A smaller piece counts as this much in its organization's turn: a sender may send one byte at a
+ * time, and each piece costs the main thread microseconds.
  */
 const MIN_TURN_BYTES = 256;
 
@@ -36,8 +36,8 @@ export interface ReadBodyOptions {
    */
   readonly claim: (bytes: number) => Passed | Refusal;
   /**
-   * Called for each piece that is kept, with what it counts for. Reading pauses until the promise
-   * resolves.
+   * Called for each piece that is kept, with the bytes that it counts as. Reading pauses until the
+   * promise resolves.
    */
   readonly turn: (bytes: number) => Promise<void> | null;
   /**

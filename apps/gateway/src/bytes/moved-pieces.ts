@@ -48,7 +48,7 @@ export function receiveMoved(port: MessagePort, bytes: number): Buffer {
   return whole;
 }
 
-/** Frees the memory of buffers at once, rather than at the next collection. */
+/** Frees the memory of buffers immediately, rather than at the next collection. */
 export class Shredder {
   #port: MessagePort | undefined;
 

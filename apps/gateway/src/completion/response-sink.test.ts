@@ -9,7 +9,7 @@ import { ResponseSink } from './response-sink.ts';
 const LONG_MS = 60_000;
 const PIECE = 'x'.repeat(1024 * 1024);
 
-it('tells that its reader has caught up only once that is so, whatever is written behind it', async () => {
+it('reports that its reader has caught up only once it has, whatever is written behind it', async () => {
   const sinks: ResponseSink[] = [];
   const responses: ServerResponse[] = [];
   const server = createServer((request, response) => {

@@ -40,8 +40,8 @@ export class ResponseSink implements StreamSink {
   }
 
   /**
-   * Node also calls this while an answer that is pipelined behind this one is being written,
-   * whether or not the connection has drained.
+   * Node also calls this while it writes an answer that is pipelined behind this one, even if the
+   * connection has not drained.
    */
   readonly #onDrained = (): void => {
     const { socket } = this.#exchange.response;

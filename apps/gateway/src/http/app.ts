@@ -54,8 +54,8 @@ export function createApp(gateway: Gateway): App {
       response.shouldKeepAlive = false;
       return sendRefusal(exchange, NOT_HTTP);
     }
-    // When Express parses a URL whose port is no number, Node prints it, with all that a caller
-    // wrote into it. One day it will throw.
+    // When Express parses a URL whose port is not a number, Node prints a warning that contains the
+    // URL, and so whatever the caller wrote. A later Node will throw.
     const target = request.url ?? '';
     if (!target.startsWith('/') && !URL.canParse(target)) return refuseMisrouted(exchange);
     // Express would answer unreadable targets and its own errors with HTML pages, so both end here.

@@ -146,7 +146,7 @@ describe('what is not HTTP', () => {
 });
 
 describe('bytes after the requests on a connection that are not a request', () => {
-  /** Soon refuses a request that does not end. A busy machine may not send one that soon. */
+  /** Refuses an unfinished request soon, perhaps even before a busy machine has sent it. */
   let brief: Harness;
   beforeAll(async () => {
     brief = await startHarness({

@@ -14,13 +14,13 @@ const MAX_KEPT_BYTES = 64 * 1024;
 const unwantedBodies = new UnwantedBodies();
 /**
  * The minimum time between two of an organization's refusals of unread bodies. Each closes its
- * connection, and the sender may reconnect and send the next body at once: hundreds a second, with
- * megabytes of each in kernel buffers.
+ * connection, and the sender may reconnect and send the next body immediately: hundreds a second,
+ * with megabytes of each in kernel buffers.
  */
 const UNWANTED_REST_MS = 20;
 /**
  * How many such refusals may wait, at most a quarter of them for one organization. Further ones are
- * sent at once.
+ * sent immediately.
  */
 const MAX_WAITING = 2_048;
 const unwantedTurns = new FairSemaphore({
@@ -67,7 +67,7 @@ function send(exchange: Exchange, status: number, more: readonly string[], json:
   response.end(json);
 }
 
-/** Waits for the organization's turn. Its first refusal in a while is sent at once. */
+/** Waits for the organization's turn. Its first refusal in a while is sent immediately. */
 async function inTurn({ held, response }: Exchange, answer: () => void): Promise<void> {
   if (held && (await unwantedTurns.acquire(held.orgId))) unwantedTurns.release(held.orgId, UNWANTED_REST_MS);
   if (!response.headersSent && !response.destroyed) answer();

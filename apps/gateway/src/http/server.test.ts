@@ -28,8 +28,8 @@ function raw(text: string, { server } = harness): Promise<string> {
   });
 }
 /**
- * The same of the impatient one. It says nothing to a client that has sent nothing in time, as may
- * happen on a busy machine. Then the bytes are sent once more.
+ * The same for the impatient gateway. If a busy machine delivers the bytes too late, it answers
+ * nothing. Then they are sent once more.
  */
 const rawInTime = (text: string): Promise<string> =>
   eventually(async () => (await raw(text, impatient)) || null);
@@ -166,7 +166,7 @@ describe('headers', () => {
   it('must arrive in time, or the connection is closed, even if its client keeps it open', async () => {
     const late = `GET /v1/models HTTP/1.1\r\nAuthorization: Bearer ${impatient.apiKey}\r\n`;
     const asked = impatient.limiterServer.of('countRequest').length;
-    /** Resolves to null if the bytes have not arrived in time, so that nothing is answered. */
+    /** Resolves to null if the bytes arrive too late, and so get no answer. */
     const sentInTime = async (sent: string) => {
       const socket = stubborn();
       socket.write(sent);

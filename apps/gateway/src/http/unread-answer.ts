@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 /**
  * Bounds how long a finished, settled answer may wait for a client that does not read it. The
- * connection is closed after `timeoutMs` without progress. An answer that is sent at once is
+ * connection is closed after `timeoutMs` without progress. An answer that is sent immediately is
  * unaffected.
  */
 export function abandonUnread(response: ServerResponse, timeoutMs: number): void {

@@ -8,8 +8,8 @@ import { Shredder } from '../bytes/moved-pieces.ts';
 const SLICE_BYTES = 2 ** 20;
 const PAUSE_MS = 60;
 /**
- * What a smaller piece counts for. A sender may send one byte at a time, and each piece takes this
- * thread microseconds.
+ * A smaller piece counts as this much: a sender may send one byte at a time, and each piece costs
+ * this thread microseconds.
  */
 const MIN_PIECE_BYTES = 1_024;
 /** The most that one read of a connection brings. */

@@ -38,7 +38,7 @@ type Hop = Download | { readonly redirect: string };
 const MAX_REDIRECTS = 3;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Each piece takes the main thread microseconds, and a server may send one byte at a time. */
+/** A server may send one byte at a time, and each piece costs the main thread microseconds. */
 const MAX_PIECES = 65_536;
 const HEADERS = {
   accept: 'image/png, image/jpeg, image/webp, image/gif',
@@ -148,7 +148,7 @@ async function get(client: Client, url: URL, options: DownloadOptions, signal: A
   }
 }
 
-/** Not as an iterator, which would merge small pieces that wait, and so not show how many came. */
+/** Listens for pieces. An iterator would merge small ones, and so hide how many came. */
 function readImage(body: Readable, { maxBytes, claim }: DownloadOptions): Promise<Download> {
   const image = new Pieces();
   let pieces = 0;

@@ -81,6 +81,6 @@ it('an instance that was cut off leaves its open grants to the limiter, and not 
   const [settling, settled] = [hold('settling'), hold('settled')];
   for (const handle of [settling, settled]) settle(handle);
   grants.acknowledged(settled);
-  grants.forgetOpen('ins_1');
+  grants.dropHeld('ins_1');
   expect(lost()).toEqual(['of another', 'settling', 'settled']);
 });

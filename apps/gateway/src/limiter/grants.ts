@@ -20,15 +20,15 @@ interface LargeBody {
  * at the time of the call.
  */
 export interface LostGrant {
-  /** What is restored. Each attempt has the same object here. */
-  readonly of: object;
+  /** The grant or large body. Each attempt to restore it has the same object here. */
+  readonly subject: object;
   readonly instanceId: string;
   readonly restore: LimiterCall;
   readonly isHeld: () => boolean;
   /** The call that ended the grant meanwhile, if any. It must be sent again after the restore. */
   readonly ended: () => LimiterCall | null;
-  /** Whether its instance has ended. Then the limiter ends what that held: nothing is restored. */
-  readonly isForgotten: () => boolean;
+  /** Whether its instance has ended. Then the limiter ends what it held, so nothing is restored. */
+  readonly isDropped: () => boolean;
 }
 
 export interface GrantsOptions {
@@ -120,13 +120,13 @@ export class Grants {
 
   /** The limiter has ended everything that this instance held. */
   forget(instanceId: string): void {
-    this.forgetOpen(instanceId);
+    this.dropHeld(instanceId);
     dropOf(instanceId, this.#settling);
     this.#settled.keep(({ admit }) => admit.instanceId !== instanceId);
   }
 
-  /** Leaves to the limiter what this instance still holds, but not what it has ended. */
-  forgetOpen(instanceId: string): void {
+  /** The limiter will end what this instance still holds. What has ended is still remembered. */
+  dropHeld(instanceId: string): void {
     dropOf(instanceId, this.#open);
     for (const [id, { handle }] of this.#largeBodies)
       if (handle.instanceId === instanceId) this.#largeBodies.delete(id);
@@ -156,12 +156,12 @@ export class Grants {
   #lostLargeBody(body: LargeBody): LostGrant {
     const { handle } = body;
     return {
-      of: body,
+      subject: body,
       instanceId: handle.instanceId,
       restore: { takeLargeBody: { ...handle, restore: true } },
       isHeld: () => this.#holds(body),
       ended: () => body.ended,
-      isForgotten: () => !this.#holds(body) && !body.ended,
+      isDropped: () => !this.#holds(body) && !body.ended,
     };
   }
 
@@ -180,21 +180,21 @@ function dropOf(instanceId: string, grants: LinkedList<Grant>): void {
 }
 
 const lostGrantOf = (grant: Grant): LostGrant => ({
-  of: grant,
+  subject: grant,
   instanceId: grant.admit.instanceId,
   restore: { restore: restoreOf(grant) },
   isHeld: () => isOpen(grant),
   ended: () => grant.ended,
-  isForgotten: () => !grant.listed && !grant.ended,
+  isDropped: () => !grant.listed && !grant.ended,
 });
 
 const lostSettlementOf = (grant: Grant, settle: Settle): LostGrant => ({
-  of: grant,
+  subject: grant,
   instanceId: grant.admit.instanceId,
   restore: { restore: { ...restoreOf(grant), settle } },
   isHeld: () => false,
   ended: () => null,
-  isForgotten: () => false,
+  isDropped: () => false,
 });
 
 function restoreOf({ admit, admittedAtMs, reservedAtMs }: Grant): Restore {

@@ -277,8 +277,7 @@ describe('the session', () => {
   it('moves to the next limiter in time when its limiter hangs', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     const peers = peersAt(first.address, second.address);
-    // Silence is measured in turns of this process, so that even a slow start is not silent for as
-    // long as this.
+    // Silence is measured in turns of this process. So even a slow start is not taken for silence.
     const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 1_000 }, first);
     running.push(second);
     for (const kind of ['heartbeat', 'admit'] as const) first.answers[kind] = () => undefined;

@@ -85,7 +85,7 @@ export class RemoteLimiter {
           { instanceId },
           'no limiter has answered for almost as long as a lease lasts: the instance ends',
         );
-        this.#grants.forgetOpen(instanceId);
+        this.#grants.dropHeld(instanceId);
         options.onLeaseLost(instanceId);
       },
       onAlive: () => this.#grants.stateIntact(),

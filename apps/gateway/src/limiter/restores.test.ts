@@ -39,8 +39,8 @@ function start(admissions: readonly string[] = []) {
       told.made++;
       const { admissionId } = one;
       const restore = { restore: { admissionId } };
-      const isForgotten = () => one.forgotten;
-      yield { of: one, instanceId: 'ins_1', restore, isHeld: () => true, ended: () => null, isForgotten };
+      const isDropped = () => one.forgotten;
+      yield { subject: one, instanceId: 'ins_1', restore, isHeld: () => true, ended: () => null, isDropped };
     }
   }
   const onRestored = ({ restore }: LostGrant) => told.restored.push(restore.restore?.admissionId ?? '');

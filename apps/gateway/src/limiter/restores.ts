@@ -12,7 +12,7 @@ export interface RestoresOptions {
 /** Far below what a limiter takes from one session, so that requests are decided meanwhile. */
 const MAX_AT_ONCE = 1_000;
 
-/** Stand in `#asked` for what has failed, and for all organizations. No id is like them. */
+/** In `#asked`, these stand for what has failed and for all organizations. No id equals them. */
 const FAILED = 'failed';
 const ALL = 'all';
 
@@ -24,10 +24,10 @@ const ALL = 'all';
  */
 export class Restores {
   readonly #options: RestoresOptions;
-  /** Whose grants have yet to be gone through. Each is here once, however often it is asked for. */
+  /** The organizations whose grants have yet to be restored. */
   readonly #asked = new Set<string>();
   #round: Iterator<LostGrant> | null = null;
-  /** By what they restore. */
+  /** By subject. */
   #failed = new Map<object, LostGrant>();
   #freePlaces = MAX_AT_ONCE;
   /** The places kept by what has failed since the last attempt. */
@@ -80,7 +80,7 @@ export class Restores {
       if (!this.#round) return null;
       const { done, value } = this.#round.next();
       if (done) this.#round = null;
-      else if (!value.isForgotten()) return value;
+      else if (!value.isDropped()) return value;
     }
   }
 
@@ -104,7 +104,7 @@ export class Restores {
       return;
     }
     // Keep the first attempt at it: the limiter may have carried that one out.
-    if (!this.#failed.has(lost.of)) this.#failed.set(lost.of, lost);
+    if (!this.#failed.has(lost.subject)) this.#failed.set(lost.subject, lost);
     this.#failedPlaces++;
     if (!this.#stopped) this.#timer ??= setTimeout(() => this.retry(), this.#options.retryMs);
   }

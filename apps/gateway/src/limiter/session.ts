@@ -35,11 +35,11 @@ const mustLeave = ({ draining, failing }: PeerLink): boolean => draining || fail
 
 /**
  * This process's session with a limiter: one link, to the limiter that it prefers. A broken link is
- * replaced at once. When a better limiter appears, or this one is about to stop or cannot keep the
- * lease, the session moves: it opens a second link, makes new calls there, and lets the first one
- * finish its calls. Host names are looked up after each failure, and regularly.
+ * replaced immediately. When a better limiter appears, or this one is about to stop or cannot keep
+ * the lease, the session moves: it opens a second link, makes new calls there, and lets the first
+ * one finish its calls. Host names are looked up after each failure, and regularly.
  *
- * While no link is up, calls resolve to null at once.
+ * While no link is up, calls resolve to null immediately.
  */
 export class LimiterSession {
   readonly #options: LimiterSessionOptions;
@@ -180,7 +180,7 @@ export class LimiterSession {
 
   #reopen(reason: string): void {
     if (this.#failures === 1) this.#options.log.warn({ reason }, 'cannot open a limiter session');
-    // Reconnect at once after a session that worked: the next limiter may be healthy.
+    // Reconnect immediately after a session that worked: the next limiter may be healthy.
     const pauseMs = this.#failures++ === 0 ? 0 : this.#options.reconnectMs;
     clearTimeout(this.#reconnect);
     this.#reconnect = setTimeout(() => this.#open(), pauseMs);

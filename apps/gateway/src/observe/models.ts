@@ -54,7 +54,7 @@ export class ModelMeters {
     this.#completions = new CounterCells({
       registry,
       name: 'tidegate_gateway_completions_total',
-      help: 'Completions that named a model, by model, whether streamed, and how they ended. Failed: counted, but the model could not be called or failed before its answer began',
+      help: 'Completions that named a model, by model, whether streamed, and how they ended. `failed` means that the request was counted, but the model could not be called, or failed before its answer began',
       labelNames: ['org', 'model', 'streamed', 'result'],
       collect: () => this.#dropDeleted(),
     });

@@ -22,7 +22,7 @@ const event = (content: string, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: finish }] })}\n\n`;
 const LAST = event('a', 'stop');
 
-/** A reader that catches up long after the answer is over. */
+/** A reader that catches up long after the end of the answer. */
 class SlowSink implements StreamSink {
   onDrain: (() => void) | null = null;
   begin(): void {}

@@ -2,13 +2,13 @@ import type { Socket } from 'node:net';
 import { buildConnector } from 'undici';
 
 /**
- * Connects as undici does by itself, and keeps undici 7 from ending the process: if an answer ends
- * with its connection and that ends while the answer is not being read, undici throws from its
- * listener. Undici 8 does not, but needs Node 22.
+ * Connects as undici does by default, but keeps undici 7 from ending the process. If a server ends
+ * an answer by closing the connection, and nobody is reading the answer at that moment, undici 7
+ * throws from its socket listener. Undici 8 does not, but needs Node 22.
  */
 export function createConnector(options: buildConnector.BuildOptions): buildConnector.connector {
-  // Otherwise Node closes the connection as soon as the server has ended its half, although the
-  // answer may still have to be read. Undici closes it by itself.
+  // Otherwise Node closes the connection as soon as the server has ended its half, even if part of
+  // the answer is still unread. Undici closes the connection itself.
   const connect = buildConnector({ ...options, allowHalfOpen: true });
   return (target, callback) =>
     connect(target, (...result) => {
@@ -18,14 +18,14 @@ export function createConnector(options: buildConnector.BuildOptions): buildConn
     });
 }
 
-/** Guards the next listeners for an error and for the end, which are those of undici's parser. */
+/** Wraps the `error` and `end` listeners that undici's parser adds next. */
 function guardListeners(socket: Socket): void {
   const { on } = socket;
   const add = on.bind(socket) as (event: string, listener: Listener) => Socket;
   socket.on = (event: string, listener: Listener) => {
     if (event === 'error') return add(event, asError(socket, listener));
     if (event !== 'end') return add(event, listener);
-    // Undici adds and removes others with each request.
+    // Listeners that undici adds with each request stay as they are, because it removes them again.
     socket.on = on;
     return add(event, whenRead(socket, listener));
   };
@@ -33,7 +33,7 @@ function guardListeners(socket: Socket): void {
 
 type Listener = (...args: never[]) => void;
 
-/** If the answer is not being read, its end is reported once it is. */
+/** Reports the end of an answer, but waits while nobody is reading the answer. */
 function whenRead(socket: Socket, listener: Listener): () => void {
   const report = () => {
     if (socket.destroyed) return;
@@ -56,7 +56,7 @@ function afterNextRead(socket: Socket, then: () => void): void {
   };
 }
 
-/** Undici takes some resets for the end of the answer. One that it cannot end is broken off. */
+/** Undici takes some resets for the end of the answer. If that throws, the answer breaks off. */
 function asError(socket: Socket, listener: (error: never) => void): Listener {
   return (error: NodeJS.ErrnoException) => {
     try {

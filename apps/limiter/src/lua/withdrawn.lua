@@ -20,8 +20,8 @@ local function mark_withdrawn(org, instance, open, withdrawn, field, now)
   end
 end
 
--- Leaves a marker for something that was held, too, if its organization recovers: a repeat of its
--- restore may still be on the way. Once the organization is open, such a repeat is too late.
+-- While an organization recovers, leaves a marker even for something that was held: a repeat of its
+-- restore may still be on the way. Once the organization is open, such a repeat comes too late.
 local function mark_against_restore(org, instance, open, withdrawn, field, now)
   local opens_us = redis.call('HGET', org, 'opens_us')
   if opens_us and now < opens_us + 0 then mark_withdrawn(org, instance, open, withdrawn, field, now) end

@@ -41,7 +41,7 @@ export interface Outbox {
 }
 
 /**
- * Brings settlements from the outbox to metering. The queue takes them at once, and the sweep
+ * Brings settlements from the outbox to metering. The queue takes them immediately, and the sweep
  * brings those that got lost on the way.
  */
 export function startOutbox(options: OutboxOptions): Outbox {

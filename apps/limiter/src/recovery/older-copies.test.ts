@@ -89,7 +89,7 @@ describe('beside an older Redis', () => {
   });
 });
 
-/** As in a cluster, where a replica may take over to which the limiter is connected already. */
+/** In a cluster, the limiter is already connected to a replica that takes over. */
 it('a replica that has taken over is compared, too', async () => {
   const replicas = store.shards.all().map((server) => server.duplicate());
   await Promise.all(replicas.map((replica) => replica.connect()));

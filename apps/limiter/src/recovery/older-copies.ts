@@ -27,9 +27,9 @@ export interface OlderCopiesOptions extends ScriptDeps {
 
 /**
  * Compares Redis with Postgres after each connection to a Redis server, and when a replica has
- * taken over in a cluster. An older copy of either may be in place: from a backup, or because the
- * replica lacked something. Normally everything agrees, and nothing is changed. Where it does not,
- * the stricter side counts:
+ * taken over in a cluster. Either store may be an older copy, restored from a backup, or a replica
+ * that lacked something. Normally the two agree, and nothing is changed. Where they do not, the
+ * stricter side counts:
  *
  * - a month has at least what Postgres has
  * - a key that either side knows as revoked is refused, and so is one that Postgres does not have
@@ -56,9 +56,10 @@ export class OlderCopies {
   /** Compares, if that is due. Rejects if Redis or Postgres is unavailable: then it stays due. */
   run(): Promise<void> {
     const { link } = this.#options;
-    // A replica was connected long before it takes over.
-    const hasOther = link.shards.all().some((server) => !this.#compared.includes(server));
-    if (!(this.#due || hasOther) || !link.ready()) return Promise.resolve();
+    // A replica that takes over causes no connection, because it was connected long before.
+    const isNew = (server: Redis) => !this.#compared.includes(server);
+    const due = this.#due || link.shards.all().some(isNew);
+    if (!due || !link.ready()) return Promise.resolve();
     this.#running ??= this.#compare().finally(() => {
       this.#running = null;
     });
@@ -212,7 +213,7 @@ export class OlderCopies {
 
 const isPast = (expiresAtMs: number, nowMs: number): boolean => expiresAtMs > 0 && expiresAtMs <= nowMs;
 
-/** Starts the comparison: at once with each connection to a server, and again if it failed. */
+/** Starts the comparison: immediately with each connection to a server, and again if it failed. */
 export function startOlderCopies(options: {
   readonly olderCopies: OlderCopies;
   readonly link: RedisLink;

@@ -71,7 +71,7 @@ it('every client finds the new master, whatever it was doing when Sentinels anno
   const clients = Array.from({ length: 60 }, () => createRedis(redis.url, PATIENT_MS));
   try {
     for (const client of clients) client.on('error', () => undefined);
-    // Not awaited: an attempt that fails is followed by others, which this would not wait for.
+    // Not awaited: this promise rejects with the first failed attempt, but others follow.
     for (const client of clients) void client.connect().catch(() => undefined);
     await eventually(() => clients.every(({ status }) => status === 'ready'));
     redis.nodes[0].running.kill('SIGKILL');

@@ -8,7 +8,7 @@ export type SessionStream = ServerDuplexStream<SessionRequest__Output, SessionRe
 export interface SessionOptions {
   readonly stream: SessionStream;
   readonly dispatch: (call: Call__Output) => Promise<ReplyContent>;
-  /** How many calls may await replies. Calls beyond that fail at once, except heartbeats. */
+  /** How many calls may await replies. Calls beyond that fail immediately, except heartbeats. */
   readonly maxOpenCalls: number;
   readonly onFailed: (error: unknown, call: Call__Output) => void;
   readonly onClosed: () => void;

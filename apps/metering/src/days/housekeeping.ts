@@ -52,7 +52,7 @@ export class Housekeeping {
       everyMs: EVERY_MS,
       nextMs: () => this.nextMs,
       retryMs: SOON_MS,
-      atOnce: true,
+      due: true,
       run: () => this.run(),
       onError: (err) => this.#options.logger.warn({ err }, 'housekeeping failed and will be tried again'),
     });

@@ -59,7 +59,7 @@ export class DayPartitions {
     this.#chore = startChore({
       everyMs: HOUR_MS,
       retryMs: RETRY_MS,
-      atOnce: true,
+      due: true,
       run: () => this.tidy(),
       onRan() {
         clock.worked();

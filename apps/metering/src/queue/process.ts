@@ -21,7 +21,7 @@ export interface BatchJob {
   readonly data: unknown;
 }
 
-/** No retry can help this job. It becomes a dead letter at once. */
+/** No retry can help this job. It becomes a dead letter immediately. */
 export class InvalidSettlementError extends Error {
   override readonly name = 'InvalidSettlementError';
 }

@@ -91,7 +91,7 @@ it('rests when a full Redis refuses its commands, and goes on once there is room
   await eventually(() => done === 8);
 });
 
-it('says once that Redis is away and once that it is back, and other errors as they are', async () => {
+it('logs once that Redis is unavailable and once that it is back, and other errors as they come', async () => {
   const lines = () => logged.map((line) => JSON.parse(line) as { level: string; msg: string; err?: object });
   let [began, end] = [() => {}, () => {}];
   const ended = new Promise<void>((resolve) => {
@@ -125,7 +125,7 @@ it('says once that Redis is away and once that it is back, and other errors as t
   ]);
 });
 
-it('stops while Redis is away, once the job under way has ended', async () => {
+it('stops while Redis is unavailable, once the job under way has ended', async () => {
   const order: string[] = [];
   let end = () => {};
   const ended = new Promise<void>((resolve) => {

@@ -46,7 +46,7 @@ export interface SettlementWorker {
   /** Whether the worker takes jobs, as far as Redis lets it. */
   running(): boolean;
   /**
-   * Stops taking jobs. Resolves when current jobs are done. If Redis is away, they come again
+   * Stops taking jobs. Resolves when current jobs are done. If Redis is unavailable, they run again
    * later.
    */
   close(): Promise<void>;
@@ -74,9 +74,25 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     maxStalledCount: MAX_STALLED,
     settings: { backoffStrategy: (attempts) => settlementRetryDelayMs(attempts) },
   });
+  const rest = followErrors(worker, connection, logger);
+  reportJobs(worker, metrics, logger);
+  return {
+    running: () => rest.isResting() || worker.isRunning(),
+    async close() {
+      rest.end();
+      // While Redis is unavailable, BullMQ's close never resolves. Then only the jobs are awaited.
+      const jobsDone = untilLost(connection).then(() => Promise.allSettled(attempts));
+      await Promise.race([worker.close(), jobsDone]);
+      connection.disconnect();
+    },
+  };
+}
+
+/** Logs the worker's errors. Lets it rest after Redis has refused a command. */
+function followErrors(worker: Worker, connection: RedisClient, logger: Logger) {
   const outage = createOutage(logger, 'the queue connection failed');
   connection.on('ready', () => outage.worked());
-  // The worker's second connection is back, too, if only that was lost.
+  // If only the worker's second connection was lost, a job shows that it is back.
   worker.on('active', () => outage.worked());
   let resting: NodeJS.Timeout | undefined;
   worker.on('error', (err) => {
@@ -93,6 +109,11 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
       worker.resume();
     }, REFUSED_REST_MS);
   });
+  return { isResting: () => resting !== undefined, end: () => clearTimeout(resting) };
+}
+
+/** Counts and logs jobs that fail or that a dead worker left. */
+function reportJobs(worker: Worker, metrics: MeteringMetrics, logger: Logger): void {
   worker.on('stalled', (jobId) => logger.warn({ jobId }, 'a job was taken over from a dead worker'));
   let warnedAtMs = Number.NEGATIVE_INFINITY;
   worker.on('failed', (job, err) => {
@@ -109,16 +130,6 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     warnedAtMs = performance.now();
     logger.warn(record, 'settlements could not be written yet');
   });
-  return {
-    running: () => resting !== undefined || worker.isRunning(),
-    async close() {
-      clearTimeout(resting);
-      // While Redis is away, BullMQ never ends.
-      const alone = untilLost(connection).then(() => Promise.allSettled(attempts));
-      await Promise.race([worker.close(), alone]);
-      connection.disconnect();
-    },
-  };
 }
 
 /** BullMQ's own errors have a number as their code, or none. */

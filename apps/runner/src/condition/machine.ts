@@ -210,8 +210,8 @@ function afterLoss(state: State, event: Extract<Event, { type: 'down' }>, mode: 
 }
 
 /**
- * After its first crash, a healthy model starts again without backoff: at once, or with the next
- * request.
+ * After its first crash, a healthy model starts again without backoff: immediately, or with the
+ * next request.
  */
 const afterFirstCrash = (mode: Mode): State => ({
   phase: mode === 'always_on' ? 'relaunching' : 'sleeping',

@@ -91,8 +91,8 @@ export interface Driver {
    */
   launch(resumed: boolean): void;
   /**
-   * Takes over what a driver with other settings runs, as a resumed launch does. Absent: a launch
-   * that is not resumed looks for it.
+   * Takes over the replicas that a driver with other settings ran, like a resumed launch. Absent:
+   * an ordinary launch finds them.
    */
   takeOver?(replicas: readonly ReplicaAddress[], total: number): void;
   /**
@@ -112,8 +112,8 @@ export interface Driver {
    */
   halt(isTaken?: IsTaken): Promise<void>;
   /**
-   * Stops watching. The model stays as it is. Resolves, in bounded time, when no start that is
-   * under way can take effect any more.
+   * Stops watching. The model stays as it is. Resolves, in bounded time, once no start that is
+   * under way can still take effect.
    */
   release(): Promise<void>;
   /** Removes the files kept for a deleted model. Call it only after `halt`. */

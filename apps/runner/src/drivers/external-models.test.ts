@@ -38,7 +38,7 @@ class Upstream {
   }
 }
 
-/** Servers have as long as they need for their first answers. */
+/** Gives servers as long as they need for their first answers. */
 const UNHURRIED = { drivers: { ...FAST.drivers, remoteGraceMs: 3_600_000 } };
 
 const upstream = (): Promise<Upstream> => new Upstream().listen();

@@ -4,7 +4,7 @@ import type { Driver } from '../drivers/driver.ts';
 import { A_MODEL } from '../testing/model-spec.ts';
 import { ModelDriver } from './model-driver.ts';
 
-it('a model that was changed while it started is ended after what the previous driver began', async () => {
+it('a model that is changed while it starts is ended only after the previous driver has started it', async () => {
   const did: string[] = [];
   let carryOut = () => {};
   const begun = new Promise<void>((resolve) => {

@@ -19,7 +19,7 @@ export class ModelDriver {
   readonly #create: CreateDriver;
   readonly #report: (report: DriverReport) => void;
   #driver: Driver;
-  /** When drivers that a change replaced start nothing more. Null: none was replaced. */
+  /** Resolves once replaced drivers can start nothing more. Null: none was replaced by a change. */
   #released: Promise<unknown> | null = null;
   #isLaunched = false;
   /** It is not known yet whether the model runs. */
@@ -100,7 +100,7 @@ export class ModelDriver {
 
   /**
    * Takes over changed settings. A process continues as it was started, and is called with the key
-   * and the name that belong to its command. Other servers are looked for at once; the previous
+   * and the name that belong to its command. Other servers are looked for immediately; the previous
    * replicas stay until the first report.
    */
   change(spec: ModelSpec): void {
@@ -120,7 +120,7 @@ export class ModelDriver {
     this.#waitsFor = '';
     this.#isFinding = false;
     void this.#driver.release();
-    // What they are starting must have started before it can be ended.
+    // What they are still starting must have started before it can be ended.
     if (this.#released) await this.#released;
     await this.#driver.halt(isTaken);
   }
@@ -138,7 +138,7 @@ export class ModelDriver {
     return this.#settings.driver.driver === 'process';
   }
 
-  /** @param isSame whether the new driver is for the servers that the previous one had */
+  /** @param isSame whether the new driver has the same servers as the previous one */
   #replace(isSame = false): void {
     void this.#driver.release();
     this.#waitsFor = '';

@@ -149,7 +149,7 @@ const conditionsOf = (watcher: ReturnType<TestRunner['watch']>): string[] =>
     .flatMap(({ models }) => models.map(({ condition }) => condition))
     .filter((condition, i, all) => condition !== all[i - 1]);
 const STARTED = ['CONDITION_STARTING', 'CONDITION_RUNNING'];
-/** @param life how often it has begun to run, as the gateway heard */
+/** @param life how often the gateway has heard that it began to run */
 const untilItRuns = (watcher: ReturnType<TestRunner['watch']>, life: number) =>
   eventually(() => conditionsOf(watcher).filter((one) => one === 'CONDITION_RUNNING').length === life);
 async function killWhileItRuns(

@@ -50,8 +50,6 @@ export class Supervisor {
   readonly #effects: Effects;
   #spec: ModelSpec;
   #ended = false;
-  /** True while it is unknown whether the model runs. It keeps room in case it does. */
-  #mayStillRun = false;
   #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
 
   constructor(spec: ModelSpec, deps: SupervisorDeps) {
@@ -129,8 +127,7 @@ export class Supervisor {
    */
   async look(withinMs: number): Promise<LeftBehind> {
     const found = await this.#driver.leftBehind(withinMs);
-    this.#mayStillRun = found === 'unknown';
-    if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#tenancy.hold();
+    if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#tenancy.hold(found === 'unknown');
     return found;
   }
 
@@ -185,8 +182,8 @@ export class Supervisor {
       if (state.phase !== 'launching') this.#tenancy.stopWaiting();
       if (state.phase === 'stopped') this.#tenancy.release();
     }
-    if (event.type === 'halted') this.#giveUpAssumedRoom();
-    if (event.type === 'up') this.#mayStillRun = false;
+    if (event.type === 'halted') this.#tenancy.giveUpAssumed();
+    if (event.type === 'up') this.#tenancy.keep();
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
     if (this.#isDecided()) this.#waiters.release();
@@ -283,18 +280,10 @@ export class Supervisor {
 
   /** The model turned out not to run, so it gives up the room that was kept for it. */
   #beOff(): void {
-    this.#mayStillRun = false;
     this.#tenancy.release();
     if (this.#state.phase !== 'launching') this.dispatch({ type: 'restarting' });
     else if (this.#spec.mode === 'always_on' || this.#waiters.size > 0) this.#tenancy.ask();
     else this.dispatch({ type: 'unwanted' });
-  }
-
-  /** Once ended, the model does not run, so it gives up the room that was kept in case it did. */
-  #giveUpAssumedRoom(): void {
-    if (!this.#mayStillRun) return;
-    this.#mayStillRun = false;
-    this.#tenancy.release();
   }
 
   #announce(): void {

@@ -25,6 +25,8 @@ interface TenancyDeps {
 export class Tenancy implements Tenant {
   readonly #deps: TenancyDeps;
   #waitsFor = '';
+  /** True while the room is held only in case the model still runs. */
+  #isAssumed = false;
 
   constructor(deps: TenancyDeps) {
     this.#deps = deps;
@@ -128,9 +130,20 @@ export class Tenancy implements Tenant {
     this.#deps.room.ask(this, this.#deps.monotonicMs());
   }
 
-  /** Notes that the model has room, because it runs already. */
-  hold(): void {
+  /** Notes that the model has room, because it runs already or, if that is assumed, may run. */
+  hold(isAssumed: boolean): void {
+    this.#isAssumed = isAssumed;
     this.#deps.room.hold(this);
+  }
+
+  /** The model does run, so it keeps its room. */
+  keep(): void {
+    this.#isAssumed = false;
+  }
+
+  /** The model does not run, so it gives back room that was held only in case it did. */
+  giveUpAssumed(): void {
+    if (this.#isAssumed) this.release();
   }
 
   /** Gives up waiting. */
@@ -149,6 +162,7 @@ export class Tenancy implements Tenant {
 
   /** Gives back the room that the model has. */
   release(): void {
+    this.#isAssumed = false;
     this.#deps.room.release(this, this.#deps.monotonicMs());
   }
 }

@@ -341,7 +341,7 @@ describe('the lease', () => {
       // The server is asked first, so a pause in between cannot make the lead look too long.
       await eventually(async () => !(await isHeld()), { intervalMs: 10 });
       expect(long.holds()).toBe(false);
-      // Nobody asks this one.
+      // It ends by itself, although nobody asks whether it holds.
       await eventually(() => unasked.lost.aborted);
     });
   });

@@ -172,7 +172,7 @@ class HeldLead implements Lead {
     }
   }
 
-  /** Has the lead end shortly before a lease that was asked for at `sentMs`. */
+  /** Makes the lead end shortly before the lease does that was asked for at `sentMs`. */
   #lastFrom(sentMs: number): void {
     clearTimeout(this.#expiry);
     this.#endsAtMs = sentMs + this.#options.timings.leaseMs - MARGIN_MS;

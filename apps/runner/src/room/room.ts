@@ -81,8 +81,8 @@ export class Room {
   }
 
   /**
-   * Grants room, at once or later, or refuses. A tenant that has room already is granted it at
-   * once.
+   * Grants room, immediately or later, or refuses. A tenant that already has room gets it granted
+   * immediately.
    */
   ask(tenant: Tenant, nowMs: number): void {
     if (this.#holders.has(tenant) || this.#capacity === null || tenant.cost === 0) {
@@ -180,8 +180,8 @@ export class Room {
   }
 
   /**
-   * Without how much always-on models take: they may be other organizations' models, and the users
-   * of one organization read this.
+   * Why a model has no room. The users of its organization read this. So it does not say how much
+   * room always-on models take, because those may be other organizations'.
    */
   #reason({ cost }: Tenant, capacity: number): string {
     if (cost > capacity) return `It needs ${cost}, but its pool's capacity is ${capacity}.`;

@@ -2,11 +2,11 @@ import { type RunnerHandlers, type ServeOptions, serveRunner } from '@tidegate/r
 
 export interface RpcServer {
   readonly port: number;
-  /** Ends watches and waiting calls at once. Gateways keep serving from what they know. */
+  /** Ends watches and waiting calls immediately. Gateways keep serving from what they know. */
   close(): void;
 }
 
-/** A watcher that vanishes silently is noticed within this and the time-out. */
+/** A watcher that vanishes silently is noticed within this and `pingTimeoutMs`. */
 const PING_MS = 2_000;
 
 export interface RpcServerOptions extends Omit<ServeOptions<RunnerHandlers>, 'channelOptions'> {

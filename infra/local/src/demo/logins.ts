@@ -3,7 +3,7 @@ import { hasPassword } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import type { Secrets } from '../secrets.ts';
 
-/** The ways into the demo that the stack has made. Null: it no longer works. */
+/** The logins of the demo that the stack has created. Null: this one no longer works. */
 export interface DemoLogins {
   readonly owner: Secrets['owner'] | null;
   /** The key's value. */
@@ -11,9 +11,9 @@ export interface DemoLogins {
 }
 
 /**
- * Finds out which of them still work. The user may have changed the password, deleted the account
- * or revoked the key. Or the database was there before this data folder, and has an account of its
- * own.
+ * Finds out which logins still work. The user may have changed the password, deleted the account or
+ * revoked the key. Or the database is older than this data folder, and has another account of that
+ * name.
  */
 export async function loginsOf(db: Db, { owner, demo }: Secrets): Promise<DemoLogins> {
   const signsIn = await hasPassword(db, owner.email, owner.password);

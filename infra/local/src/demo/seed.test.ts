@@ -102,7 +102,7 @@ describe("the demo's logins", () => {
     expect(await loginsOf(db, secrets)).toEqual({ owner: secrets.owner, apiKey: secrets.demo?.apiKey });
   });
 
-  it('are not shown once the password is another and the key is revoked', async () => {
+  it('are not shown once the password has changed and the key has been revoked', async () => {
     const { secrets } = await seed(1_000);
     await db.apiKey.updateMany({ data: { revokedAt: new Date() } });
     expect(await loginsOf(db, secrets)).toEqual({ owner: secrets.owner, apiKey: null });

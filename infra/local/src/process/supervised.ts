@@ -25,7 +25,7 @@ export interface Run {
 export interface Startable {
   /** Unique in the stack: gateway, gateway-2, postgres, ... */
   readonly name: string;
-  /** After a run that has lasted this long, the next one starts at once. */
+  /** After a run that has lasted this long, the next one starts immediately. */
   readonly steadyMs: number;
   /** @throws EmbeddedError when a store does not start */
   launch(): Promise<Run>;

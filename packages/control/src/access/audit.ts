@@ -52,8 +52,8 @@ export async function audit(
 
 /**
  * Writes the event of an act that concerns several organizations, or none. An operator's event also
- * goes to the trail of the installation, where it outlives these organizations. Those that are
- * deleted meanwhile get none.
+ * goes to the trail of the installation, where it outlives these organizations. An organization
+ * that is deleted in the meantime gets none.
  */
 export async function auditInEach(
   tx: Tx,
@@ -67,7 +67,7 @@ export async function auditInEach(
   const trails = [...(actor?.kind === 'operator' ? [null] : []), ...left.map(({ id }) => id)];
   const ids = trails.map(newAuditId);
   const { action, target, details } = event;
-  // One statement, because all organizations on a plan may be thousands.
+  // One statement, because thousands of organizations may be on a plan.
   await tx.$executeRaw`
     INSERT INTO audit_event (id, org_id, at, actor, action, target, details)
     SELECT id, org_id, ${new Date(atMs)}, ${nameOf(actor)}, ${action}, ${target}, ${JSON.stringify(details)}::jsonb

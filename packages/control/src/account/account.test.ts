@@ -173,7 +173,7 @@ describe('deleting an account', () => {
     expect((await trailOf(other))[0]).toMatchObject({ action: 'account.delete', actor: user.email });
   });
 
-  it('leaves no organization to which it is added meanwhile without an owner', async () => {
+  it('leaves no organization without an owner, not even one that it is just being added to', async () => {
     const [own, other] = [await fixture.org('Own one'), await fixture.org('Added meanwhile')];
     const user = await fixture.user(own, 'viewer');
     const { email } = user;

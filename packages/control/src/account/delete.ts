@@ -30,7 +30,7 @@ export async function deleteAccount(
   input: DeleteAccountInput,
 ): Promise<Result<DeletedAccountView>> {
   const parsed = parseInput(deleteInput, input);
-  // Whatever a user types instead, an e-mail's form is not what is wrong with it.
+  // Whatever a user types, say what to type, not what form an e-mail has.
   if (actor.kind === 'user' && !(parsed.ok && parsed.value.email === actor.email))
     return refuse('invalid_input', `Type your e-mail to confirm: ${actor.email}`, 'email');
   if (!parsed.ok) return parsed;
@@ -66,7 +66,7 @@ interface Concerned {
   readonly id: string;
   readonly slug: string;
   readonly name: string;
-  /** Null: it has something of the account, which is no member. */
+  /** Null: the account is no member, but left something there, such as an invitation. */
   readonly role: string | null;
   /** How many other owners it has. */
   readonly others: number;
@@ -114,7 +114,7 @@ async function endAccess(
       await audit(tx, actor, atMs, [entry]);
       continue;
     }
-    // Only owners see who was invited. So where the person is nothing else, the actor has no name.
+    // Only owners see who was invited. So where the person was only invited, no actor is named.
     const details = { ...entry.details, accountDeleted: true };
     await audit(tx, actor.kind === 'user' ? null : actor, atMs, [{ ...entry, details }]);
   }

@@ -43,7 +43,7 @@ async function account(email: string): Promise<string> {
 }
 
 describe("the installation's trail", () => {
-  it('and those of thousands of organizations on a plan get its change in one statement', async () => {
+  it('gets the change of a plan in one statement with the trails of thousands of organizations', async () => {
     await db().$executeRaw`
       INSERT INTO org (id, slug, name, plan_id) SELECT 'org_' || lpad(i::text, 12, '0'), 'many-' || i, 'Many', 'plan_starter'
       FROM generate_series(1, 6000) AS i`;
@@ -104,7 +104,7 @@ describe("the installation's trail", () => {
     expect(await db().auditEvent.findMany({ where: { orgId } })).toEqual([]);
   });
 
-  it('names who sealed upstream keys anew, once for all of them, and not when there was nothing to do', async () => {
+  it('names who resealed upstream keys, once for all of them, and not when there was nothing to do', async () => {
     const previousSecretKey = Buffer.alloc(32, 1);
     const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: await fixture.org('Sealed') } });
     const rows = ['a', 'b'].map((name) => ({

@@ -21,9 +21,9 @@ interface Withdrawn {
 }
 
 /**
- * Deletes invitations for someone, by someone, or both, because of what else happens in the
- * transaction. Resolves to an audit entry for each one that could still be accepted. Members are
- * locked, so no invitation is being accepted meanwhile.
+ * Deletes invitations for someone, by someone, or both, as part of another change. Resolves to an
+ * audit entry for each one that could still be accepted. Members are locked, so no invitation is
+ * accepted in the meantime.
  */
 export async function withdrawInvitations(
   tx: Tx,

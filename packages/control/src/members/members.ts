@@ -62,7 +62,7 @@ export async function addMember(
   const known = password === undefined && (await hasAccount(deps.db, email));
   const secret = known ? null : await hashedPasswordOf(deps, password);
   return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
-    // Whoever deletes the account looks for its organizations first.
+    // Whoever deletes the account first locks it and then looks for its organizations.
     await lockAccountOf(tx, email);
     const still = await lockedAccess(deps, tx, actor, orgId, 'member.add');
     if (!still.ok) return still;

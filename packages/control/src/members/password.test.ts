@@ -123,7 +123,7 @@ describe('a new password set by an operator', () => {
     expect(accounts.map(({ providerId }) => providerId)).toEqual(['credential', 'oidc']);
   });
 
-  it('is set, and in the trails that are left, although one of its organizations is deleted meanwhile', async () => {
+  it('is set, and recorded in the remaining trails, if one of its organizations is deleted meanwhile', async () => {
     const [left, gone] = [await fixture.org('Left over'), await fixture.org('Gone')];
     await member('ada@gone.example', left, gone);
     const setting = await db().$transaction(

@@ -9,12 +9,12 @@ export interface NamedAccount {
   readonly email: string;
 }
 
-/** Ends what of signing in is under way for an account: a second step or a new passkey. */
+/** Ends unfinished steps of an account: a second step of a sign-in, or a new passkey. */
 export async function endSteps(tx: Tx, userId: string): Promise<void> {
   await tx.$executeRaw`DELETE FROM verification WHERE strpos(value, ${userId}) > 0`;
 }
 
-/** Gives back what attempts to sign in with an e-mail have used up. */
+/** Forgets the counted attempts to sign in with an e-mail. */
 export async function forgetAttempts(tx: Tx, email: string): Promise<void> {
   // The console counts attempts by the hash of the e-mail, under a name for each kind.
   const hash = createHash('sha256').update(email).digest('hex');
@@ -28,9 +28,9 @@ export interface SignedOut {
 }
 
 /**
- * Ends all sessions of an account that was changed, and those that have begun, and revokes its page
- * keys. Its user can sign in again right away, whatever was tried before. The caller has locked the
- * account. The change is in the trail of each of its organizations.
+ * Ends all sessions of an account that was changed, ends sign-ins that have begun, and revokes its
+ * page keys. Its user can sign in again right away, whatever was tried before. The caller has
+ * locked the account. The change is in the trail of each of its organizations.
  */
 export async function signOutEverywhere(
   tx: Tx,

@@ -21,7 +21,7 @@ export async function weakPassword(
   field = 'password',
 ): Promise<Fault | null> {
   const common = await commonPasswords();
-  // As it is hashed: whoever types the same in other characters signs in, too.
+  // Passwords are hashed in this form. So full-width letters, for example, are the same password.
   const lower = password.normalize('NFKC').toLowerCase();
   const forms = [lower, lower.replace(APPENDED, '')];
   const names = namesOf(about);

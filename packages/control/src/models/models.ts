@@ -15,7 +15,7 @@ import {
   type ModelNow,
   modelView,
   publishedView,
-  withoutPrinted,
+  withReasonForAll,
 } from './view.ts';
 
 /**
@@ -37,7 +37,7 @@ export async function listModels(
     deps.db.model.findMany({ where: { orgId, deletedAt: null }, orderBy: [{ name: 'asc' }] }),
     parsed.value.activity ? deps.runner.activity(orgId).catch(() => null) : null,
   ]);
-  const viewed = (row: Model) => (seesAll ? modelView(row) : withoutPrinted(modelView(row)));
+  const viewed = (row: Model) => (seesAll ? modelView(row) : withReasonForAll(modelView(row)));
   return ok(rows.map((row) => ({ ...viewed(row), ...activityOf(row, activity) })));
 }
 

@@ -14,7 +14,9 @@ import { refuseServers } from './servers.ts';
 import type { ModelChange } from './view.ts';
 import { refuseTaken, unfitWorkload } from './workload.ts';
 
-/** Publishes a model. It starts at once (always on) or with its first request (wake on request). */
+/**
+ * Publishes a model. It starts immediately (always on) or with its first request (wake on request).
+ */
 export async function publishModel(
   deps: ControlDeps,
   actor: Actor,

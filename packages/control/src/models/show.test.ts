@@ -130,7 +130,7 @@ describe('one model', () => {
     }
   });
 
-  it('shows where no API was found to owners, and to others without the path, now and before', async () => {
+  it('shows the URL where no API was found: whole to owners, without its path to others, now and before', async () => {
     const id = await publish();
     const at = 'No chat completions API at';
     const reason = `${at} http://gpu:8000/secret-path/v1: /models answered 404. Or https://b/secret-path.`;

@@ -7,7 +7,7 @@ import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps, DownReplica } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
-import { activityOf, type ListedModelView, modelView, reasonForAll, withoutPrinted } from './view.ts';
+import { activityOf, type ListedModelView, modelView, reasonForAll, withReasonForAll } from './view.ts';
 
 const WHICH = { error: 'Give the id of a model, or its name.' };
 const showInput = z
@@ -97,7 +97,7 @@ export async function showModel(
     deps.runner.activity(orgId).catch(() => null),
   ]);
   return ok({
-    ...(mayChange ? modelView(row) : withoutPrinted(modelView(row))),
+    ...(mayChange ? modelView(row) : withReasonForAll(modelView(row))),
     ...activityOf(row, activity),
     conditionAt: row.conditionAt.toISOString(),
     changes: changes.map(({ condition, reason, at }) => ({

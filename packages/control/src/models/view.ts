@@ -24,9 +24,9 @@ interface PublishedView {
 export interface ModelView extends PublishedView {
   readonly condition: Condition;
   /**
-   * Why it failed, or does not start yet; null otherwise. Only those who may change the model see
-   * the paths of its URLs and, below its first line, what its process printed last, before it was
-   * ready.
+   * Why it failed, or does not start yet; null otherwise. Its first line is the reason. Below it is
+   * what the model's process last printed before it was ready. Only those who may change the model
+   * see that, and the paths of URLs.
    */
   readonly conditionReason: string | null;
 }
@@ -84,13 +84,13 @@ export const publishedView = (row: Model): PublishedView => ({
   publishedAt: row.publishedAt.toISOString(),
 });
 
-/** As seen by those who may not change the model: without what its process printed. */
-export const withoutPrinted = <V extends ModelView>(view: V): V => ({
+/** As seen by those who may not change the model. */
+export const withReasonForAll = <V extends ModelView>(view: V): V => ({
   ...view,
   conditionReason: reasonForAll(view.conditionReason),
 });
 
-/** A URL with its path, which may hold a secret, up to the end of the URL. */
+/** A URL with a path, which may hold a secret. */
 const URL_WITH_PATH = /(https?:\/\/[^\s/]+)\/\S*?(?=[.,:]?(?:\s|$))/g;
 
 /** The first line of a reason, with only the origins of its URLs. */

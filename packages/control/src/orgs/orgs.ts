@@ -101,7 +101,8 @@ export async function setOrgPlan(
   if (!org.ok) return org;
   const changed = await deps.db.$transaction(async (tx): Promise<Result<OrgView>> => {
     const { slug, name } = org.value;
-    // Before the organization: a change of the plan takes the two locks in this order as well.
+    // Locked before the organization, because a change of the plan takes the two locks in this
+    // order.
     await lockPlan(tx, parsed.value.plan, 'share');
     const still = await lockedAccess(deps, tx, actor, org.value.id, 'org.setPlan');
     if (!still.ok) return still;

@@ -27,7 +27,7 @@ const queued = (org: string, changes: readonly (() => Promise<Result<unknown>>)[
     { timeout: 60_000 },
   );
 
-it('two moves to a plan that come together are in the trail as they happened', async () => {
+it('two simultaneous changes of plan are in the trail in the order in which they happened', async () => {
   const org = await fixture.org('Moved twice', 'Free');
   const to = (plan: string) => () => fixture.control.setOrgPlan(OPERATOR, { org, plan });
   const { results } = await queued(org, [to('Starter'), to('Pro')]);
@@ -39,7 +39,7 @@ it('two moves to a plan that come together are in the trail as they happened', a
   ]);
 });
 
-it('an owner does not get a plan back that is not offered and that an operator is taking away', async () => {
+it('an owner cannot take back a plan that is not offered while an operator takes it away', async () => {
   const limits = { keys: 1, requestsPerMonth: 1, requestsPerMinute: 1, requestsAtOnce: 1, tokensPerMonth: 1 };
   value(await fixture.control.setPlan(OPERATOR, { name: 'Special', ...limits, images: true }));
   const org = await fixture.org('Taken away', 'Special');

@@ -116,7 +116,7 @@ async function createPlan(
     const all = [...Object.values(PLAN_LIMITS).map(({ label }) => label), 'Images'].join(', ');
     return refuse('not_found', `There is no plan "${name}". To create it, give all of: ${all}.`, 'name');
   }
-  // The unique index knows a name only as it is written. Whoever waited here finds the plan then.
+  // The unique index tells upper case from lower case. So creations of a plan take turns.
   await tx.$queryRaw`SELECT pg_advisory_xact_lock(hashtextextended('plan ' || lower(${name}), 0))::text`;
   const taken = refuse('conflict', `Someone else has just created the plan "${name}".`, 'name');
   if ((await lockPlan(tx, name, 'share')).ok) return taken;

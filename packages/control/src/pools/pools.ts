@@ -51,8 +51,8 @@ export async function listPools(deps: ControlDeps, actor: Actor): Promise<Result
 }
 
 /**
- * Sets a pool's capacity, in any unit; 0 takes it away. Its runner is told at once. Nothing that
- * runs is stopped. For operators only.
+ * Sets a pool's capacity, in any unit; 0 takes it away. Its runner is told immediately. Nothing
+ * that runs is stopped. For operators only.
  */
 export async function setPool(
   deps: ControlDeps,

@@ -92,7 +92,7 @@ describe('startPostgres', () => {
     expect(new URL(second.url).password).toBe(new URL(first.url).password);
   });
 
-  it('starts, and takes connections, whatever TLS the environment asks of other servers', async () => {
+  it('starts, and takes connections, whatever TLS the environment requires of other servers', async () => {
     await givenDatabase();
     const { PGSSLMODE } = process.env;
     process.env.PGSSLMODE = 'require';

@@ -86,7 +86,7 @@ async function shareSlots(masters: readonly ClusterNode[]): Promise<void> {
     const first = Math.floor((SLOTS * i) / masters.length);
     const last = Math.floor((SLOTS * (i + 1)) / masters.length) - 1;
     await command(port, 'CLUSTER', 'ADDSLOTSRANGE', first, last);
-    // Nodes agree at once after they meet if each has its own epoch.
+    // Nodes agree immediately after they meet if each has its own epoch.
     await command(port, 'CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
   }
 }

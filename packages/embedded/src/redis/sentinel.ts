@@ -26,7 +26,7 @@ export interface RunningRedisSentinel {
   readonly nodes: readonly [RedisNode, RedisNode];
   /** Resolves when the node sees itself as the master, or as a replica in sync with the other. */
   until(node: RedisNode, role: 'master' | 'replica'): Promise<void>;
-  /** Sets `downAfterMs` anew. */
+  /** Changes `downAfterMs`. */
   replaceMasterSilentFor(ms: number): Promise<void>;
   /** Kills all three, since one may hang. Resolves when they have ended. Idempotent. */
   stop(): Promise<void>;
@@ -54,7 +54,7 @@ export async function startRedisSentinel(options: RedisSentinelOptions): Promise
     const until = (probe: () => Promise<boolean>, timeoutMs = FAILOVER_TIMEOUT_MS) =>
       untilReady('Redis Sentinel', sentinel, () => probe().catch(() => false), timeoutMs);
     await until(async () => (await isInStep(replica)) && (await isKnown(ports.sentinel)), READY_TIMEOUT_MS);
-    // After standing still for 2 s, a Sentinel would do nothing for 30 s. Redis 6 cannot be told.
+    // A Sentinel that has stood still for 2 s does nothing for 30 s. Redis 6 lacks this setting.
     await command(ports.sentinel, 'SENTINEL', 'DEBUG', 'TILT-TRIGGER', TILT_TRIGGER_MS).catch(() => {});
     return {
       url: `redis+sentinel://127.0.0.1:${ports.sentinel}/main`,

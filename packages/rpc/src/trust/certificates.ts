@@ -58,7 +58,7 @@ class CertificateFiles implements experimental.CertificateProvider {
   addCaCertificateListener(listener: CaListener): void {
     this.#cas.add(listener);
     this.#watch();
-    // Not at once: gRPC begins to listen for what this causes only after this call.
+    // Not immediately: gRPC begins to listen for what this causes only after this call.
     process.nextTick(() => this.#cas.has(listener) && listener({ caCertificate: this.#pems.ca }));
   }
 

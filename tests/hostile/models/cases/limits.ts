@@ -51,7 +51,7 @@ export const STREAM_PAUSE_MS = 7_000;
 const PAUSE_MS = 1_000;
 const PAUSING = [...Array<string>(STREAM_PAUSE_MS / PAUSE_MS).fill('Hel'), 'lo'];
 
-/** The longest first. */
+/** The cases that take longest come first. */
 export const TIMES: readonly Case[] = proving('whole', '[limit.whole-answer]', [
   brokenOff(
     'a stream without end [limit.stream.always-on]',

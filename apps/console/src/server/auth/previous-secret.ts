@@ -37,7 +37,7 @@ export function acceptPrevious(current: string, previous: string): BetterAuthPlu
 const signatureOf = (value: string, secret: string): Buffer =>
   createHmac('sha256', secret).update(value).digest();
 
-/** Signs anew those values of a Cookie header that the previous secret signed. */
+/** Signs again those values of a Cookie header that the previous secret signed. */
 function resigned(cookies: string, current: string, previous: string): string {
   const parts = cookies.split(';').map((part) => {
     const [, name, text = ''] = /^\s*([^\s=][^=]*)=(.*)$/.exec(part) ?? [];

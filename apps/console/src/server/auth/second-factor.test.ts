@@ -233,7 +233,7 @@ describe('an authenticator app', () => {
     expect(await lock(email, begun.uri, before)).toBe(0);
   });
 
-  it('allows no further codes to browsers of an account that was deleted, and made anew with its e-mail', async () => {
+  it('allows no further codes to browsers of an account that was deleted and created again with its e-mail', async () => {
     const { email, headers } = await withApp();
     await db().user.delete({ where: { email } });
     const { uri } = await withApp(email);

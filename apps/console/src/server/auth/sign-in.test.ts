@@ -220,7 +220,7 @@ describe('sign-in with a password', () => {
     expect(devices.known(browser, email)).toBeNull();
   });
 
-  it('is limited as usual for a browser of an account that was deleted, and made anew with its e-mail', async () => {
+  it('is limited as usual for a browser of an account that was deleted and created again with its e-mail', async () => {
     const email = await account();
     const browser = await browserOf(email, '10.7.0.1');
     const { id } = await db().user.findUniqueOrThrow({ where: { email } });

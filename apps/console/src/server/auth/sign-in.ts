@@ -79,7 +79,7 @@ interface SignInOptions {
   readonly devices: Devices;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** Resolves after that many milliseconds, or at once if they are negative. */
+  /** Resolves after that many milliseconds, or immediately if they are negative. */
   readonly wait?: (ms: number) => Promise<void>;
 }
 

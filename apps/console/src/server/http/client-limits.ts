@@ -6,7 +6,7 @@ export interface ClientLimits {
   /** For a whole request, its headers included. */
   readonly requestMs: number;
   readonly maxBodyBytes: number;
-  /** Of a form: what the framework decodes before anyone asks who sent it. */
+  /** For forms, which the framework decodes before anything checks who sent them. */
   readonly maxFormBytes: number;
   readonly maxConnections: number;
   /** How long a connection with a request may carry nothing. */
@@ -63,7 +63,8 @@ export function limitBody(
   const maxBytes = isForm(request) ? maxFormBytes : maxBodyBytes;
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > maxBytes) {
-    // Node drops a body that nobody reads. Later requests of the connection may be other people's.
+    // Node drops a body that nobody reads, so the connection can stay open: behind a proxy, later
+    // requests on it may be other people's.
     response.writeHead(413, announced > maxBodyBytes ? { connection: 'close' } : {}).end();
     return false;
   }
@@ -79,6 +80,6 @@ export function limitBody(
   return true;
 }
 
-/** Whether the framework may take it for a form. Try it sends JSON. */
+/** Whether the framework may take it for a form. Only Try it sends JSON. */
 const isForm = ({ headers }: IncomingMessage): boolean =>
   headers['next-action'] !== undefined || !headers['content-type']?.startsWith('application/json');

@@ -62,8 +62,8 @@ async function listAndWatch(
   for (let quiet = 0; !signal.aborted; ) {
     const before = version;
     await api.watchEndpointSlices({ namespace, service, resourceVersion: version }, take, signal);
-    // Servers end a watch after some time. One that always ends it at once must not be asked again
-    // at once.
+    // Servers end a watch after some time. One that always ends it immediately must not be asked
+    // again immediately.
     quiet = version === before ? quiet + 1 : 1;
     await pause(apiPauseMs(quiet, timings, random), signal);
   }

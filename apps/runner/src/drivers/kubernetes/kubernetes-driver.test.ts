@@ -118,7 +118,7 @@ const container = (state: object, more: object = {}) => ({
 
 const NO_ROOM = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'no room.' };
 
-/** It had been restarted several times before. Kubernetes keeps it. */
+/** A pod that Kubernetes still lists. It was restarted several times before it was evicted. */
 const EVICTED = {
   metadata: { name: 'qwen-0', labels: { app: POD.app } },
   status: {
@@ -259,7 +259,7 @@ describe('switching on', () => {
   });
 
   it.each([403, 404])(
-    'keeps being tried after a %i if the model is always on, and then begins anew',
+    'keeps being tried after a %i if the model is always on, and then starts over',
     async (status) => {
       cluster.workload(DEPLOYMENT);
       cluster.failures.push(...Array(100).fill({ ...FORBIDDEN, status }));
@@ -676,7 +676,7 @@ describe('a start that does not succeed', () => {
     expect(last()).toBeUndefined();
   });
 
-  it('has nothing to do with a pod that was evicted before and is still there', async () => {
+  it('is not affected by a pod that was evicted before and is still listed', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.set('pods', [EVICTED, pod({ containerStatuses: [container({ running: {} })] })]);
     let nowMs = 0;
@@ -831,7 +831,7 @@ describe('switching off', () => {
     expect(counts).toEqual([3, 0]);
   });
 
-  it('comes after a switching on by another driver, once that one is released', async () => {
+  it('can wait for a start that is under way, because a release resolves once it has taken effect', async () => {
     cluster.workload(DEPLOYMENT);
     const connection = new Connection(cluster.kubeconfig(dir));
     let carryOut = () => {};

@@ -78,7 +78,7 @@ describe('a Kubernetes workload that wakes on request', () => {
     expect(cluster.asked.filter(({ verb }) => verb === 'update')).toHaveLength(writes);
   });
 
-  it('runs on when its settings change while Kubernetes refuses to say what runs', async () => {
+  it('keeps running when its settings change while Kubernetes refuses to say what runs', async () => {
     const id = await publish();
     const runner = await harness.start({ kubernetes: kubernetes() });
     const watcher = runner.watch('gw_1');

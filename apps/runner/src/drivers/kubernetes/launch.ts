@@ -28,7 +28,7 @@ export class Launch {
   readonly #count: WantedCount;
   readonly #problems: StartProblems;
   /**
-   * The time by which a start must be done. Set anew when a model that was up can no longer be
+   * The time by which a start must be done. Extended when a model that was up can no longer be
    * called.
    */
   #deadlineMs: number;
@@ -60,7 +60,7 @@ export class Launch {
     signal.addEventListener('abort', () => this.#probes.close(), { once: true });
   }
 
-  /** @param running the replicas that are taken over. Null: none, it starts anew. */
+  /** @param running the replicas that are taken over. Null: none, it starts afresh. */
   begin(running: readonly ReplicaAddress[] | null): void {
     if (running) {
       this.#probes.set(running, true);
@@ -136,7 +136,7 @@ export class Launch {
         this.#count.value = count;
         this.#problems.wait('');
         if (count > 0) {
-          // The reported problem is over, so the start begins anew.
+          // The reported problem is over, so the start begins again.
           if (this.#reason !== '' && this.#probes.size === 0) this.#endWith({ type: 'restarting' });
           return !signal.aborted;
         }

@@ -31,7 +31,7 @@ const TELLING_EVENTS = new Set([
   'FailedCreatePodSandBox',
 ]);
 
-/** The worst of what keeps pods that have not ended from being ready. Null: nothing is known. */
+/** The worst problem that keeps live pods from being ready. Null: none is known. */
 export function podProblemOf(pods: readonly V1Pod[]): PodProblem | null {
   const problems = pods
     .filter(({ metadata }) => !metadata?.deletionTimestamp)

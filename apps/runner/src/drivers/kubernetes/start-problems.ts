@@ -9,9 +9,9 @@ interface StartProblemsOptions {
 }
 
 /**
- * What keeps a workload from starting. It is reported at once. A problem that is unlikely to pass
- * makes the start hopeless once it has lasted for `podProblemMs`. One that may pass is logged at
- * that point, and again when its reason changes.
+ * What keeps a workload from starting. It is reported immediately. A problem that is unlikely to
+ * pass makes the start hopeless once it has lasted for `podProblemMs`. One that may pass is logged
+ * at that point, and again when its reason changes.
  */
 export class StartProblems {
   readonly #options: StartProblemsOptions;

@@ -1,6 +1,4 @@
-import { type IncomingMessage, request as plain } from 'node:http';
-import { request as secure } from 'node:https';
-import { withDeadline } from '@tidegate/runtime';
+import { readText, sendRequest, withDeadline } from '@tidegate/runtime';
 
 export interface GetRequest {
   readonly url: string;
@@ -22,54 +20,24 @@ export type NoAnswer = string;
 
 export type Get = (request: GetRequest, signal: AbortSignal) => Promise<GetResponse | NoAnswer>;
 
-/** The longest body to read: a list of a few thousand models fits. */
-const MAX_ANSWER_BYTES = 1024 * 1024;
-
-/**
- * Sends one GET on its own connection. Does not follow redirects. Never throws.
- *
- * Node's own client parses answers in native code. Undici has V8 compile its parser, which takes
- * 0.1 s of a core just when callers who waited for a model are forwarded to it.
- */
+/** Sends one GET on its own connection. Follows no redirects. Never throws. */
 export function get(
   { url, key, timeoutMs }: GetRequest,
   signal: AbortSignal,
 ): Promise<GetResponse | NoAnswer> {
   return withDeadline(timeoutMs, signal, async (limited, expired) => {
     try {
-      const answer = await ask(url, key ? { authorization: `Bearer ${key}` } : {}, limited);
+      const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
+      const answer = await sendRequest({ url, headers, signal: limited });
       return {
         status: answer.statusCode ?? 0,
         contentType: (answer.headers['content-type'] ?? '').toLowerCase(),
-        body: await readBounded(answer),
+        body: await readText(answer),
       };
     } catch (error) {
       return expired() ? 'no answer in time' : describe(error);
     }
   });
-}
-
-function ask(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
-  const send = url.startsWith('https:') ? secure : plain;
-  return new Promise((resolve, reject) => {
-    const request = send(url, { agent: false, headers, signal }, resolve);
-    request.on('error', reject);
-    // An answer that switches protocols is neither a response nor an error.
-    request.on('close', () => reject(new Error('no answer')));
-    request.end();
-  });
-}
-
-async function readBounded(answer: IncomingMessage): Promise<string | null> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of answer) {
-    bytes += (chunk as Buffer).length;
-    // Leaving the loop closes the connection.
-    if (bytes > MAX_ANSWER_BYTES) return null;
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 const KNOWN: Record<string, string> = {

@@ -18,7 +18,7 @@ export interface InspectedServer extends UpstreamAccess {
    */
   readonly hasHealthPath?: boolean;
   readonly timeoutMs: number;
-  /** How to ask it. Default: anew each time. */
+  /** How to ask it. Default: with a request of its own each time. */
   readonly get?: Get;
 }
 
@@ -47,7 +47,7 @@ export async function inspect(server: InspectedServer, signal: AbortSignal): Pro
 
 type ServedList = ReturnType<typeof servedModels>;
 
-/** Many models may share an answer, and each looks for itself in the whole list. */
+/** Parsed once for each answer, because many models may share one. */
 const lists = new WeakMap<GetResponse, ServedList>();
 
 function listIn(answer: GetResponse): ServedList {

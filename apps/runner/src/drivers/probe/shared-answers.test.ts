@@ -74,7 +74,7 @@ describe('models of the same server', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('end the request when none of them waits for it any more, and the next one asks anew', async () => {
+  it('end the request when none of them waits for it any more, and the next one asks again', async () => {
     const { asked, get } = start(LONG_MS);
     const [one, two] = [new AbortController(), new AbortController()];
     const both = [get(server('k'), one.signal), get(server('k'), two.signal)];

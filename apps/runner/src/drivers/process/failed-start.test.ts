@@ -203,7 +203,7 @@ describe('a process that never stops printing', () => {
 });
 
 describe('the last lines of the output', () => {
-  it('are not waited for without end if a child keeps the output open', async () => {
+  it('are not waited for indefinitely if a child keeps the output open', async () => {
     const stream = Object.assign(new PassThrough(), { unref: () => {} });
     const output = captureOutput(stream as unknown as Socket);
     stream.write('loading\n');
@@ -216,7 +216,7 @@ describe('the last lines of the output', () => {
   ])('never begin in the middle of a line, even in long output %s', async (_what, end, expected) => {
     const stream = Object.assign(new PassThrough(), { unref: () => {} });
     const output = captureOutput(stream as unknown as Socket);
-    // Of the secret, only the last part is still in the last 8 KiB.
+    // The last 8 KiB hold only the end of the secret.
     stream.end(`sk-secret ${'x'.repeat(8 * 1024 - 5 - end.length)}${end}`);
     stream.on('end', () => stream.destroy());
     expect(await output.tail(60_000)).toBe(expected);

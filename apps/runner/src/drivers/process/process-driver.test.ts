@@ -82,7 +82,7 @@ it('a model that moved away leaves no files, but those of its next run if it has
   before.launch(false);
   await eventually(hasBegun);
   driver = create();
-  // Both end the same process. The one that is first starts the next.
+  // Both end the same process. Whichever is first starts the next one.
   await Promise.all([before.halt(), driver.halt()]);
   driver.launch(false);
   await eventually(() => readRecord(stateDir, 'mdl_1'));

@@ -128,7 +128,9 @@ export class ProcessRun {
     void this.#watch(record, printed, resumed);
   }
 
-  /** `resumed`: the process is up until a probe says otherwise. Then this reports it at once. */
+  /**
+   * `resumed`: the process is up until a probe says otherwise. Then this reports it immediately.
+   */
   async #watch(record: ProcessRecord, printed: ProcessOutput, resumed: boolean): Promise<void> {
     if (!resumed && !(await this.#becomeReady(record, printed))) return;
     // The start has failed, but the run continues until the last lines are read.

@@ -9,7 +9,7 @@ const NOT_FOUND = 'Not found · Tidegate';
 /** For an organization that does not exist, a screen does not have its usual title. */
 export async function generateMetadata({ params }: { params: Promise<{ org: string }> }): Promise<Metadata> {
   const { org } = await params;
-  // While the database is away, the page that says so keeps the screen's title.
+  // While the database is unavailable, the page that says so keeps the screen's title.
   const isThere = await mayOpen(org).catch(() => true);
   return isThere ? {} : { title: { default: NOT_FOUND, template: NOT_FOUND } };
 }
