@@ -21,7 +21,9 @@ export async function* linesOf(body: AsyncIterable<Buffer>, maxLength: number): 
   const decoder = new StringDecoder('utf8');
   let rest = '';
   for await (const chunk of body) {
-    const lines = (rest + decoder.write(chunk)).split('\n');
+    // Only what has just arrived is searched, however long the line is by now.
+    const lines = decoder.write(chunk).split('\n');
+    lines[0] = rest + lines[0];
     rest = lines.pop() ?? '';
     if (rest.length > maxLength) throw new Error('a line of its answer is too long');
     for (const line of lines) if (line.trim() !== '') yield line;
