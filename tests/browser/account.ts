@@ -170,5 +170,21 @@ export function describeAccount(site: Site): void {
       },
       TEST_TIMEOUT_MS,
     );
+
+    it(
+      'tells that the page is in use once a minute, even if the clock is set back',
+      async () => {
+        // A context of its own, because a clock stays installed.
+        const { page } = await site.signedIn(site.owner(), { context: {} });
+        await page.clock.install();
+        await site.open(page, 'keys');
+        const told = page.waitForRequest((request) => request.method() === 'POST');
+        await page.clock.setSystemTime(Date.now() - 3_600_000);
+        await page.clock.runFor(60_000);
+        await page.keyboard.press('Shift');
+        expect(new URL((await told).url()).pathname).toBe('/pulse');
+      },
+      TEST_TIMEOUT_MS,
+    );
   });
 }

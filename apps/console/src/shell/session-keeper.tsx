@@ -12,10 +12,10 @@ const INPUTS = ['pointerdown', 'keydown', 'wheel', 'touchmove'] as const;
 export function SessionKeeper() {
   useEffect(() => {
     const left = new AbortController();
-    let toldAt = Date.now();
+    let toldAt = performance.now();
     const tell = () => {
-      if (Date.now() - toldAt < EVERY_MS) return;
-      toldAt = Date.now();
+      if (performance.now() - toldAt < EVERY_MS) return;
+      toldAt = performance.now();
       // If this fails, the next input tells the server.
       fetch('/pulse', { method: 'POST' }).catch(() => {});
     };
