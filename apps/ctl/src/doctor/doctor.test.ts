@@ -364,9 +364,13 @@ describe('doctor', () => {
     expect(wrong[0]?.found).toContain('cannot be checked: ');
   });
 
-  it('continues with the rest when Redis accepts connections but says nothing', async () => {
+  it('continues with the rest when Redis accepts connections but says nothing, and waits once', async () => {
     const sockets: Socket[] = [];
-    const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+    let mostOpen = 0;
+    const silent = createServer((socket) => {
+      sockets.push(socket.resume());
+      mostOpen = Math.max(mostOpen, sockets.filter(({ destroyed }) => !destroyed).length);
+    }).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
     try {
@@ -382,6 +386,7 @@ describe('doctor', () => {
           'cannot be checked: Redis did not answer in time.',
         ]),
       );
+      expect(mostOpen).toBe(3);
     } finally {
       for (const socket of sockets) socket.destroy();
       silent.close();
