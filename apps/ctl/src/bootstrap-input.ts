@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { readSecretFiles, secret, type Variables } from '@tidegate/runtime/settings';
 import { parse } from 'yaml';
@@ -55,15 +56,16 @@ export function readBootstrapSettings(
 }
 
 function readFile(file: string): z.output<typeof fileSchema> {
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(file, 'utf8');
+    bytes = readFileSync(file);
   } catch (error) {
     throw new CommandError(`Cannot read ${file}: ${(error as Error).message}`);
   }
+  if (!isUtf8(bytes)) throw new CommandError(`${file} is not UTF-8.`);
   let content: unknown;
   try {
-    content = parse(text) ?? {};
+    content = parse(bytes.toString('utf8')) ?? {};
   } catch (error) {
     throw new CommandError(`${file} is neither YAML nor JSON: ${(error as Error).message.split('\n', 1)[0]}`);
   }

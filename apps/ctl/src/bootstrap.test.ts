@@ -42,7 +42,8 @@ afterAll(async () => {
 
 function file(content: unknown): string {
   const path = join(dir, 'bootstrap.yaml');
-  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  const isRaw = typeof content === 'string' || Buffer.isBuffer(content);
+  writeFileSync(path, isRaw ? content : JSON.stringify(content));
   return path;
 }
 const refused = async (content: unknown, variables: object = {}) => {
@@ -55,6 +56,7 @@ const refused = async (content: unknown, variables: object = {}) => {
 describe('bootstrap', () => {
   it('says what is wrong with its input, and makes nothing', async () => {
     expect(await refused('a: [')).toMatch(/is neither YAML nor JSON/);
+    expect(await refused(Buffer.from('organization: { name: Bücher }', 'latin1'))).toMatch(/is not UTF-8/);
     expect(await refused({ orgs: [] })).toMatch(/orgs.*\n.*Allowed: plans/);
     expect(await refused({ organization: { name: 'Acme' } })).toMatch(/needs an owner/);
     expect(await refused(undefined, { BOOTSTRAP_OWNER: 'you@example.com' })).toMatch(/needs an owner/);

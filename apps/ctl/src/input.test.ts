@@ -24,6 +24,11 @@ describe('a secret on standard input', () => {
     expect(await readSecret(Readable.from([text]), 'Key', { write: () => true })).toBe(secret);
   });
 
+  it('must be UTF-8, or its owner could not type it', async () => {
+    const latin1 = Readable.from([Buffer.from('pässword', 'latin1')]);
+    await expect(readSecret(latin1, 'Key', { write: () => true })).rejects.toThrow('is not UTF-8');
+  });
+
   it('must not be empty, nor endless', async () => {
     const refused = (text: string) => readSecret(Readable.from([text]), 'Key', { write: () => true });
     await expect(refused('\n')).rejects.toThrow('nothing on standard input');

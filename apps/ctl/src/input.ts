@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { Writable as Sink } from 'node:stream';
@@ -28,9 +29,9 @@ async function readAll(input: Readable): Promise<string> {
     bytes += chunks.at(-1)?.length ?? 0;
     if (bytes > MAX_BYTES) throw new CommandError(`There were over ${MAX_BYTES} bytes on standard input.`);
   }
-  return Buffer.concat(chunks)
-    .toString('utf8')
-    .replace(/\r?\n$/, '');
+  const all = Buffer.concat(chunks);
+  if (!isUtf8(all)) throw new CommandError('What is on standard input is not UTF-8.');
+  return all.toString('utf8').replace(/\r?\n$/, '');
 }
 
 /** The line editor works as usual, but writes nowhere. */

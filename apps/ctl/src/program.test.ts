@@ -67,3 +67,8 @@ it.each(['help nope', 'help key nope', 'key help nope', 'key nope', 'nope'])(
     expect(await ctl(words.split(' '), {})).toEqual({ status: 1, out: '', err });
   },
 );
+
+it('refuses an argument that is not UTF-8, which Node has made U+FFFD of', async () => {
+  const refused = { status: 1, out: '', err: 'An argument is not UTF-8.\n' };
+  expect(await ctl(['key', 'create', '--name', 'M\ufffdnchen'], nowhere)).toEqual(refused);
+});

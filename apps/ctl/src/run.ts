@@ -26,6 +26,7 @@ export async function run(
     withControl: (use) => withControl(readConfig(env), waits, use),
   };
   try {
+    refuseOtherEncodings(args);
     await createProgram(context).parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
@@ -35,4 +36,9 @@ export async function run(
     io.err(`${known ? (error as Error).message.trim() : `Failed: ${await failureOf(error)}`}\n`);
     return 1;
   }
+}
+
+/** Node decodes arguments, and puts U+FFFD in place of what is not UTF-8. */
+function refuseOtherEncodings(args: readonly string[]): void {
+  if (args.some((arg) => arg.includes('\ufffd'))) throw new CommandError('An argument is not UTF-8.');
 }

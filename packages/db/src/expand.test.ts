@@ -15,6 +15,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
     'replaces the function by which metering drops a partition, and the function drops fewer',
   '20261201000050_trail_of_operators':
     'lets events be of no organization, and the previous release reads only those of an organization',
+  '20261204000010_passkey_counters':
+    'takes larger numbers, and the previous release reads and writes those that it could before',
 };
 
 /** What the previous release may not survive. */

@@ -130,6 +130,24 @@ describe('migrate', () => {
     }
   });
 
+  it('outlasts another one that waits for a table until it gives up', async () => {
+    await addMigration('20270101000000_note', 'CREATE TABLE note ()');
+    await migrate(server.url, directory);
+    await addMigration('20270102000000_change', 'ALTER TABLE note ADD COLUMN n int');
+    const dump = new pg.Client({ connectionString: server.url });
+    await dump.connect();
+    try {
+      await dump.query('BEGIN; SELECT FROM note');
+      const both = [1, 2].map(() => migrate(server.url, directory, 10_000, 6_000));
+      await expect(Promise.race(both)).rejects.toThrow('_change failed: canceling statement due to lock');
+      await dump.query('COMMIT');
+      const ends = await Promise.allSettled(both);
+      expect(ends).toContainEqual({ status: 'fulfilled', value: ['20270102000000_change'] });
+    } finally {
+      await dump.end();
+    }
+  });
+
   it('says so when somebody else migrates for too long', async () => {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     const migrated = migrate(server.url, MIGRATIONS, 10_000, 50);

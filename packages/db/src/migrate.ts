@@ -11,8 +11,6 @@ import { connect } from './connect.ts';
  * other.
  */
 export const MIGRATION_LOCK = 72707369;
-/** How long another migrator may take. */
-const OTHERS_TIMEOUT_MS = 60_000;
 /**
  * How long a change waits for a table that is in use. Whoever comes after it waits behind it, even
  * a reader. So it gives up soon and tries again, until a dump or a long transaction is over.
@@ -20,6 +18,8 @@ const OTHERS_TIMEOUT_MS = 60_000;
 const TABLE_TIMEOUT_MS = 2_000;
 const TRY_AGAIN_MS = 3_000;
 const PATIENCE_MS = 10 * 60_000;
+/** Another migrator may be as patient, and then it still has its work to do. */
+const OTHERS_FACTOR = 2;
 /** Postgres' code for a lock that could not be had in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 /**
@@ -68,7 +68,7 @@ export class MigrationError extends Error {
  *
  * @param directory migrations in Prisma's layout; default: this package's
  * @param connectTimeoutMs how long connecting may take
- * @param othersTimeoutMs how long another migrator may take
+ * @param patienceMs how long tables may be in use; another migrator may take twice as long
  * @returns the names of the applied migrations, oldest first
  * @throws MigrationError when Postgres cannot be reached or used, when another migrator takes too
  * long, when the file of an applied migration has changed, or when a migration fails or has failed
@@ -78,15 +78,15 @@ export async function migrate(
   url: string,
   directory: string = MIGRATIONS,
   connectTimeoutMs: number = CONNECT_TIMEOUT_MS,
-  othersTimeoutMs: number = OTHERS_TIMEOUT_MS,
+  patienceMs: number = PATIENCE_MS,
 ): Promise<string[]> {
   const migrations = await readMigrations(directory);
   const client = await connect(url, connectTimeoutMs).catch((cause: Error) => {
     throw new MigrationError(`no connection to Postgres: ${cause.message}`, { cause });
   });
   try {
-    const pending = findPending(migrations, await recordsOf(client, othersTimeoutMs));
-    const deadlineMs = performance.now() + PATIENCE_MS;
+    const pending = findPending(migrations, await recordsOf(client, OTHERS_FACTOR * patienceMs));
+    const deadlineMs = performance.now() + patienceMs;
     for (const migration of pending) await applyOnceFree(client, migration, deadlineMs);
     return pending.map(({ name }) => name);
   } finally {

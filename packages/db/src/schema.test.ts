@@ -40,6 +40,7 @@ const SQL_TYPES: Record<string, string> = {
   String: 'text',
   Int: 'integer',
   BigInt: 'bigint',
+  Float: 'double precision',
   Boolean: 'boolean',
   Json: 'jsonb',
   Bytes: 'bytea',

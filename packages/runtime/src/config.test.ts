@@ -75,7 +75,7 @@ describe('a secret', () => {
     NAME: z.string().default('none'),
   });
   let dir: string;
-  const file = (name: string, content: string): string => {
+  const file = (name: string, content: string | Buffer): string => {
     const path = join(dir, name);
     writeFileSync(path, content);
     return path;
@@ -103,6 +103,10 @@ describe('a secret', () => {
     );
     const { message, variables } = errorOf({ TOKEN_FILE: empty }, secrets);
     expect(message).toContain('TOKEN_FILE: names an empty file');
+    const latin1 = file('latin1', Buffer.from('kwörd', 'latin1'));
+    expect(errorOf({ KEY_FILE: latin1 }, secrets).message).toContain(
+      'KEY_FILE: names a file that is not UTF-8',
+    );
     expect(variables).toEqual(['TOKEN_FILE', 'KEY']);
   });
 

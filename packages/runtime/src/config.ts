@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { isGuessable } from './guessable.ts';
@@ -126,8 +127,10 @@ function readInto(
   failed: (reason: string) => void,
 ): void {
   try {
-    const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    const bytes = readFileSync(file);
+    const value = bytes.toString('utf8').replace(/\r?\n$/, '');
     if (value === '') failed('names an empty file');
+    else if (!isUtf8(bytes)) failed('names a file that is not UTF-8');
     else set[name] = value;
   } catch (error) {
     // Does not say which file: the value may be the secret itself, set by mistake.

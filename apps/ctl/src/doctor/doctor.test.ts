@@ -364,9 +364,13 @@ describe('doctor', () => {
     expect(wrong[0]?.found).toContain('cannot be checked: ');
   });
 
-  it('continues with the rest when Redis accepts connections but says nothing', async () => {
+  it('continues with the rest when Redis accepts connections but says nothing, and waits once', async () => {
     const sockets: Socket[] = [];
-    const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+    let mostOpen = 0;
+    const silent = createServer((socket) => {
+      sockets.push(socket.resume());
+      mostOpen = Math.max(mostOpen, sockets.filter(({ destroyed }) => !destroyed).length);
+    }).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
     try {
@@ -382,6 +386,7 @@ describe('doctor', () => {
           'cannot be checked: Redis did not answer in time.',
         ]),
       );
+      expect(mostOpen).toBe(3);
     } finally {
       for (const socket of sockets) socket.destroy();
       silent.close();
@@ -497,6 +502,11 @@ describe('a ledger in Redis', () => {
   it.each([
     ['fewer requests', state(3, 40), /1 fewer requests/],
     ['more requests than wait or are in progress', state(8, 40, 2, 1), /4 more requests .* 3 unsettled/],
+    [
+      'more requests and tokens, as after a restore of Postgres',
+      state(9, 75),
+      /5 more requests and 35 more tokens than Postgres, and 0 unsettled/,
+    ],
     ['fewer tokens', state(4, 39), /1 fewer tokens/],
     ['more tokens although nothing waits', state(4, 41), /1 more tokens/],
   ])('is wrong if it has %s', (_what, live, words) => {

@@ -25,16 +25,20 @@ export interface Patient extends Called {
   readonly explain: (error: unknown) => Promise<string>;
 }
 
-/** Looks at all that must agree, and changes nothing. What does not answer is a finding, too. */
+/**
+ * Looks at all that must agree, and changes nothing. What does not answer is a finding, too. All is
+ * asked at once, so that one that hangs is waited for once.
+ */
 export async function examine(patient: Patient): Promise<DoctorReport> {
-  const findings = [
-    ...(await attempt(patient, ['postgres'], () => patient.withDb((db) => postgresFindings(db, patient)))),
-    ...(await attempt(patient, ['limiters', 'runner calls'], () => callFindings(patient))),
-    ...(await attempt(patient, ['gateway leases'], () =>
+  const looks = await Promise.all([
+    attempt(patient, ['postgres'], () => patient.withDb((db) => postgresFindings(db, patient))),
+    attempt(patient, ['limiters', 'runner calls'], () => callFindings(patient)),
+    attempt(patient, ['gateway leases'], () =>
       withLive(patient, async (live) => [leaseFinding(await live.instances())]),
-    )),
-    ...(await attempt(patient, ['queue'], () => withQueue(patient))),
-  ];
+    ),
+    attempt(patient, ['queue'], () => withQueue(patient)),
+  ]);
+  const findings = looks.flat();
   return { healthy: findings.every(({ ok }) => ok), findings };
 }
 

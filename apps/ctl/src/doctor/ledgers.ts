@@ -79,13 +79,15 @@ export function differenceOf(
 ): string | null {
   if (month === null) return null;
   const [fewer, more] = [before.requests - month.requests, month.requests - after.requests];
+  const moreTokens = month.charged - after.charged;
   if (fewer > 0) return `Redis has ${fewer} fewer requests than Postgres`;
-  if (more > outbox + inFlight)
-    return `Redis has ${more} more requests than Postgres, and ${outbox + inFlight} unsettled`;
+  if (more > outbox + inFlight) {
+    const tokens = moreTokens > 0 ? ` and ${moreTokens} more tokens` : '';
+    return `Redis has ${more} more requests${tokens} than Postgres, and ${outbox + inFlight} unsettled`;
+  }
   if (month.charged < before.charged)
     return `Redis has ${before.charged - month.charged} fewer tokens than Postgres`;
-  if (outbox === 0 && month.charged > after.charged)
-    return `Redis has ${month.charged - after.charged} more tokens than Postgres`;
+  if (outbox === 0 && moreTokens > 0) return `Redis has ${moreTokens} more tokens than Postgres`;
   return null;
 }
 

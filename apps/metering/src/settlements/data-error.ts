@@ -3,8 +3,13 @@
  * written.
  */
 const DATA_ERROR = /^2[23][0-9A-Z]{3}$/;
-/** A day's partition may be missing for a moment. The row is not to blame. */
+/**
+ * Postgres' code for a row that breaks a check, and also for one without a partition. A day's
+ * partition may be missing for a moment, and the row is not to blame.
+ */
 const CHECK_VIOLATION = '23514';
+/** The message is in the server's language. It names the check that is broken. */
+const NAME_OF_CHECK = /_check\b/;
 const MAX_DEPTH = 6;
 
 /**
@@ -13,11 +18,10 @@ const MAX_DEPTH = 6;
  */
 export function isDataError(error: unknown): boolean {
   const state = sqlStateOf(error, 0);
-  return state !== null && DATA_ERROR.test(state) && !(state === CHECK_VIOLATION && saysNoPartition(error));
+  return state !== null && DATA_ERROR.test(state) && (state !== CHECK_VIOLATION || namesCheck(error));
 }
 
-const saysNoPartition = (error: unknown): boolean =>
-  error instanceof Error && error.message.includes('no partition of relation');
+const namesCheck = (error: unknown): boolean => error instanceof Error && NAME_OF_CHECK.test(error.message);
 
 function sqlStateOf(error: unknown, depth: number): string | null {
   if (typeof error !== 'object' || error === null || depth > MAX_DEPTH) return null;

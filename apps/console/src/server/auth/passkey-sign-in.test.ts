@@ -64,9 +64,15 @@ async function registered(): Promise<Device> {
 }
 
 /** What a browser answers to a challenge. */
-function answer({ id, privateKey }: Device, challenge: string, flags: number): AuthenticationResponseJSON {
+function answer(
+  { id, privateKey }: Device,
+  challenge: string,
+  { flags, counter }: { readonly flags: number; readonly counter: number },
+): AuthenticationResponseJSON {
   const client = JSON.stringify({ type: 'webauthn.get', challenge, origin: SITE, crossOrigin: false });
-  const data = Buffer.concat([sha256(new URL(SITE).hostname), Buffer.from([flags, 0, 0, 0, 0])]);
+  const count = Buffer.alloc(4);
+  count.writeUInt32BE(counter);
+  const data = Buffer.concat([sha256(new URL(SITE).hostname), Buffer.from([flags]), count]);
   const signature = sign('sha256', Buffer.concat([data, sha256(client)]), privateKey);
   const response = {
     clientDataJSON: base64url(Buffer.from(client)),
@@ -100,14 +106,15 @@ function made(challenge: string): RegistrationResponseJSON {
 /** Signs in with the device, after a challenge. Resolves to the outcome, and what was recorded. */
 async function attempt(
   device: Device,
-  { flags = USER_PRESENT | USER_VERIFIED, withCookie = true } = {},
+  { flags = USER_PRESENT | USER_VERIFIED, counter = 0, withCookie = true } = {},
 ): Promise<{ step: PasskeySignIn; recorded: AccountEvent[] }> {
   const { options, headers } = await passkeys.challenge(new Headers());
   const cookie = headers.getSetCookie().map((one) => one.split(';')[0]);
   const own = new Headers({ [CLIENT_ADDRESS_HEADER]: ADDRESS });
   if (withCookie) own.set('cookie', cookie.join('; '));
   events = [];
-  const step = await passkeys.signIn({ answer: answer(device, options.challenge, flags), headers: own });
+  const given = answer(device, options.challenge, { flags, counter });
+  const step = await passkeys.signIn({ answer: given, headers: own });
   return { step, recorded: events };
 }
 
@@ -130,6 +137,13 @@ describe('signing in with a passkey', () => {
     const { step, recorded } = await attempt(device);
     expect(step).toMatchObject({ outcome: 'signed in', userId: device.userId });
     expect(recorded).toEqual([event('account.signIn', device)]);
+  });
+
+  it('works up to the highest counter of a security key, and not with a counter that was used', async () => {
+    const device = await registered();
+    for (const counter of [2 ** 31, 2 ** 32 - 1])
+      expect((await attempt(device, { counter })).step).toMatchObject({ outcome: 'signed in' });
+    expect((await attempt(device, { counter: 2 ** 32 - 1 })).step.outcome).toBe('wrong');
   });
 
   it('that fails is recorded for the account of the passkey: signed by another key, or without verifying the user', async () => {
