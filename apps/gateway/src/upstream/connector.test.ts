@@ -88,3 +88,14 @@ describe('a connection that ends while its answer is not read', () => {
     expect(outcome).toEqual(BROKEN);
   });
 });
+
+it.each([100, 102, 103, 199])('skips an interim answer with status %i', async (status) => {
+  const interim = `HTTP/1.1 ${status} Wait\r\nx-some: header\r\n\r\n`;
+  const answer = head('connection: close') + LAST;
+  expect(await call((socket) => socket.end(interim + interim + answer))).toEqual(COMPLETE);
+  const later = (socket: Socket) => {
+    socket.write(interim);
+    setTimeout(() => socket.end(interim + answer), 50);
+  };
+  expect(await call(later)).toEqual(COMPLETE);
+});

@@ -4,7 +4,8 @@ import { buildConnector } from 'undici';
 /**
  * Connects as undici does by itself, and keeps undici 7 from ending the process: if an answer ends
  * with its connection and that ends while the answer is not being read, undici throws from its
- * listener. Undici 8 does not, but needs Node 22.
+ * listener. Undici 8 does not, but needs Node 22. Also has undici skip a `100 Continue` that it did
+ * not ask for.
  */
 export function createConnector(options: buildConnector.BuildOptions): buildConnector.connector {
   // Otherwise Node closes the connection as soon as the server has ended its half, although the
@@ -27,11 +28,30 @@ function guardListeners(socket: Socket): void {
     if (event !== 'end') return add(event, listener);
     // Undici adds and removes others with each request.
     socket.on = on;
+    skipContinue(socket);
     return add(event, whenRead(socket, listener));
   };
 }
 
 type Listener = (...args: never[]) => void;
+
+/** Undici's parser of answers. */
+interface Parser {
+  onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number;
+}
+
+/**
+ * Clients must expect a `100 Continue` at any time (RFC 9110, 15.2), but undici takes it for a bad
+ * answer. It skips all other interim answers, so its parser is told of another one.
+ */
+function skipContinue(socket: Socket): void {
+  const symbol = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser');
+  const parser = symbol && (socket as unknown as Record<symbol, Parser | null>)[symbol];
+  if (!parser) return;
+  const onHeadersComplete = parser.onHeadersComplete.bind(parser);
+  parser.onHeadersComplete = (status, upgrade, keepAlive) =>
+    onHeadersComplete(status === 100 ? 102 : status, upgrade, keepAlive);
+}
 
 /** If the answer is not being read, its end is reported once it is. */
 function whenRead(socket: Socket, listener: Listener): () => void {
