@@ -57,6 +57,8 @@ export interface ServerToInspect {
   readonly upstreamKeyOf?: string;
   /** Probed before the models are listed. Absent: nothing is. */
   readonly healthPath?: string;
+  /** The organization on whose behalf. */
+  readonly orgId: string;
 }
 
 export interface Inspection {

@@ -45,7 +45,8 @@ export class SseParser {
     const anyCr = bytes.includes(CR, start);
     while (start < bytes.length) {
       const end = anyCr ? lineEnd(bytes, start) : lineFeed(bytes, start);
-      if (end === -1) return this.#keep(bytes.subarray(start));
+      // A model may send single bytes, for which a new view is most of the cost.
+      if (end === -1) return this.#keep(start === 0 ? bytes : bytes.subarray(start));
       const next = end + (bytes[end] === CR && bytes[end + 1] === LF ? 2 : 1);
       this.#afterCr = bytes[end] === CR && next === bytes.length && bytes[next - 1] === CR;
       if (!this.#count(next - start)) return false;

@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { newInstanceId } from '@tidegate/contracts';
+import { newInstanceId, newKeyId } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { monthOf } from '@tidegate/limits';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
@@ -142,6 +143,32 @@ describe('a change in Postgres that no limiter was told of', () => {
       async () => (await one.decide({ admit: anAdmitInput(key, instanceId) })).outcome === 'keyInvalid',
     );
     await limiter.close();
+  });
+
+  it('takes effect soon: a revocation before more than a thousand others', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(one);
+    expect((await one.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
+    const others = Array.from({ length: 1_050 }, () => ({ id: newKeyId(), hash: randomBytes(32) }));
+    const row = await db.apiKey.update({
+      where: { id: key.keyId },
+      data: { revokedAt: new Date(Date.now() - 60_000) },
+    });
+    const revokedAt = new Date();
+    await db.apiKey.createMany({
+      data: others.map(({ id, hash }) => ({ ...row, id, hash: Uint8Array.from(hash), revokedAt })),
+    });
+    const limiter = await looking();
+    await eventually(
+      async () => (await one.decide({ admit: anAdmitInput(key, instanceId) })).outcome === 'keyInvalid',
+    );
+    // All have had their turn.
+    await eventually(async () => {
+      const names = others.map(({ id }) => store.names.key(key.orgId, id));
+      return (await store.redis.exists(...names)) === others.length;
+    });
+    await limiter.close();
+    await db.apiKey.deleteMany({ where: { orgId: key.orgId } });
   });
 });
 

@@ -5,7 +5,7 @@ import type { RedisLink } from '../redis/link.ts';
 import type { Lock } from '../redis/lock.ts';
 import { joinedIn } from '../redis/names.ts';
 import type { ScriptDeps } from '../script-deps.ts';
-import { type LimitsVersion, readLiveOrgs, readRevokedKeys } from '../seeding/rows.ts';
+import { type LimitsVersion, type RevokedKey, readLiveOrgs, readRevokedKeys } from '../seeding/rows.ts';
 import { revokeKey } from '../seeding/seed.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 
@@ -35,6 +35,8 @@ export class Recovery {
   #failure: unknown;
   #recovering = 0;
   #seenRecovering: number | null = null;
+  /** The last key of those that were revoked again in turn. Null: their next turn begins. */
+  #revokedAgain: RevokedKey | null = null;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
@@ -85,10 +87,15 @@ export class Recovery {
     });
   }
 
+  /** Each run has the keys that were revoked last, and some of the others in turn. */
   async #revokeAgain(): Promise<void> {
-    const keys = await readRevokedKeys(this.#options.db, REVOKED_KEYS);
+    const { db } = this.#options;
+    const last = await readRevokedKeys(db, REVOKED_KEYS, null);
+    const after = this.#revokedAgain ?? last.at(-1);
+    const others = last.length < REVOKED_KEYS || !after ? [] : await readRevokedKeys(db, REVOKED_KEYS, after);
+    this.#revokedAgain = (others.length === REVOKED_KEYS && others.at(-1)) || null;
     await this.#allSettled(
-      keys.map(({ orgId, keyId, hash }) => revokeKey(this.#options, orgId, keyId, hash)),
+      [...last, ...others].map(({ orgId, keyId, hash }) => revokeKey(this.#options, orgId, keyId, hash)),
     );
   }
 

@@ -143,15 +143,30 @@ export async function readIsDeleted(db: Db, orgId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** The keys revoked most recently, within the last week. */
+export interface RevokedKey {
+  readonly keyId: string;
+  readonly orgId: string;
+  readonly hash: Buffer;
+  readonly revokedAt: Date;
+}
+
+/**
+ * Reads one page of the keys revoked within the last week, the latest first: those that come after
+ * `after`, or else the first ones.
+ */
 export async function readRevokedKeys(
   db: Db,
   most: number,
-): Promise<{ readonly keyId: string; readonly orgId: string; readonly hash: Buffer }[]> {
-  const rows = await db.$queryRaw<{ id: string; org_id: string; hash: Uint8Array }[]>`
-    SELECT id, org_id, hash FROM api_key
-    WHERE revoked_at > now() - interval '7 days' ORDER BY revoked_at DESC LIMIT ${most}`;
-  return rows.map(({ id, org_id, hash }) => ({ keyId: id, orgId: org_id, hash: Buffer.from(hash) }));
+  after: Pick<RevokedKey, 'keyId' | 'revokedAt'> | null,
+): Promise<RevokedKey[]> {
+  const { revokedAt, keyId } = after ?? { revokedAt: 'infinity', keyId: '' };
+  const rows = await db.$queryRaw<{ id: string; org_id: string; hash: Uint8Array; revoked_at: Date }[]>`
+    SELECT id, org_id, hash, revoked_at FROM api_key
+    WHERE revoked_at > now() - interval '7 days' AND (revoked_at, id) < (${revokedAt}::timestamptz, ${keyId})
+    ORDER BY revoked_at DESC, id DESC LIMIT ${most}`;
+  return rows.map(({ id, org_id, hash, revoked_at }) => {
+    return { keyId: id, orgId: org_id, hash: Buffer.from(hash), revokedAt: revoked_at };
+  });
 }
 
 /**

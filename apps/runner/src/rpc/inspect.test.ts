@@ -2,7 +2,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { newModelId, seal } from '@tidegate/contracts';
 import { callUnary, type InspectRequest } from '@tidegate/rpc';
-import { startUpstream, testPostgres } from '@tidegate/testing';
+import { eventually, startUpstream, testPostgres } from '@tidegate/testing';
 import { Harness } from '../testing/harness.ts';
 
 let harness: Harness;
@@ -72,5 +72,29 @@ describe('a check of servers for a published model', () => {
       code: status.NOT_FOUND,
     });
     expect(keys.size).toBe(0);
+  });
+
+  it('has room for a test of 64 servers for one organization, and for others meanwhile', async () => {
+    const { baseUrl } = await keptBy();
+    let asked = 0;
+    const silent = await startUpstream((_request, reply) => {
+      asked++;
+      return reply.closed;
+    });
+    harness.onClose(() => silent.close());
+    const { client } = await harness.start();
+    const leave = new AbortController();
+    const test = (orgId: string, url = baseUrl, signal?: AbortSignal) => {
+      const options = { deadlineMs: 60_000, ...(signal && { signal }) };
+      return callUnary(client, 'inspect', { orgId, baseUrl: url, upstreamModel: 'tide' }, options);
+    };
+    const tests = Array.from({ length: 64 }, () => test('org_a', `${silent.url}/v1`, leave.signal));
+    const ended = Promise.allSettled(tests);
+    await eventually(() => asked === 64);
+    await expect(test('org_a')).rejects.toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+    expect(await test('org_b')).toMatchObject({ problem: '' });
+    leave.abort();
+    await ended;
+    await eventually(async () => (await test('org_a')).problem === '');
   });
 });

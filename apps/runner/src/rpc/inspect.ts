@@ -1,10 +1,13 @@
 import { status } from '@grpc/grpc-js';
+import { MAX_REPLICAS } from '@tidegate/contracts/driver-settings';
 import type { InspectRequest__Output, InspectResponse, RunnerHandlers } from '@tidegate/rpc';
 import { KEY_DOES_NOT_OPEN } from '../catalog/spec.ts';
 import type { ModelStore } from '../catalog/store.ts';
 import { checkServer } from '../drivers/probe/check.ts';
 
-const AT_ONCE = 64;
+const AT_ONCE = 128;
+/** So that no organization locks out the others. As many as a model may have servers. */
+const AT_ONCE_OF_ORG = MAX_REPLICAS;
 
 export interface InspectOptions {
   readonly store: Pick<ModelStore, 'upstreamKey'>;
@@ -15,12 +18,16 @@ export interface InspectOptions {
 /** Answers Inspect calls. */
 export function inspectHandler(options: InspectOptions): RunnerHandlers['Inspect'] {
   let running = 0;
+  const runningOf = new Map<string, number>();
   return (call, callback) => {
-    if (running >= AT_ONCE) {
+    const { orgId } = call.request;
+    const ofOrg = runningOf.get(orgId) ?? 0;
+    if (running >= AT_ONCE || ofOrg >= AT_ONCE_OF_ORG) {
       callback({ code: status.RESOURCE_EXHAUSTED, details: 'too many servers are being checked' });
       return;
     }
     running++;
+    runningOf.set(orgId, ofOrg + 1);
     const gone = new AbortController();
     call.on('cancelled', () => gone.abort());
     void inspect(call.request, options, gone.signal)
@@ -30,6 +37,9 @@ export function inspectHandler(options: InspectOptions): RunnerHandlers['Inspect
       )
       .finally(() => {
         running--;
+        const left = (runningOf.get(orgId) ?? 0) - 1;
+        if (left > 0) runningOf.set(orgId, left);
+        else runningOf.delete(orgId);
       });
   };
 }

@@ -45,7 +45,8 @@ const asked = () => fixture.runner.inspected.at(-1);
 describe('a check before a change', () => {
   it('asks as the changed model would be asked, and leaves a kept key to the runner', async () => {
     const id = await publish({ upstreamKey: 'sk-old', upstreamModel: 'a' });
-    const kept = { upstreamKey: '', upstreamKeyOf: id, pool: 'local' };
+    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    const kept = { upstreamKey: '', upstreamKeyOf: id, pool: 'local', orgId };
     const found = value(await check({ urls: ['http://gpu2:8000'] }));
     expect(found).toMatchObject({
       ok: true,

@@ -49,8 +49,10 @@ describe('a check before publishing', () => {
         { upstreamModel: 'b', name: 'b', kind: 'vision', contextTokens: 32_768 },
       ],
     });
+    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    const unnamed = { upstreamModel: '', upstreamModelAssumed: true };
     expect(fixture.runner.inspected).toEqual([
-      { baseUrl: URL_A, upstreamModel: '', upstreamModelAssumed: true, upstreamKey: 'sk-up', pool: 'local' },
+      { baseUrl: URL_A, ...unnamed, upstreamKey: 'sk-up', pool: 'local', orgId },
     ]);
     await check({ name: 'n' });
     await check({ name: 'n', upstreamModel: 'u' });

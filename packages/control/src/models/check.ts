@@ -80,7 +80,7 @@ interface Question {
   /** The pool whose runner asks. */
   readonly pool: string;
   readonly urls: readonly string[];
-  readonly asked: Omit<ServerToInspect, 'baseUrl'>;
+  readonly asked: Omit<ServerToInspect, 'baseUrl' | 'orgId'>;
   readonly contextTokens: number | undefined;
   /**
    * The name of the published model that the question is about. Absent: it is not published yet.
@@ -94,13 +94,13 @@ export async function askServers(
   actor: Actor,
   question: Question,
 ): Promise<Result<ModelCheck>> {
-  const { pool, urls, asked, contextTokens } = question;
+  const { orgId, pool, urls, asked, contextTokens } = question;
   // An operator can reach the servers anyway.
   const allowed = actor.kind === 'operator' ? ok(null) : await countCheck(deps, actor, question);
   if (!allowed.ok) return allowed;
   try {
     const inspections = await Promise.all(
-      urls.map((baseUrl) => deps.runner.inspect({ baseUrl, ...asked }, pool)),
+      urls.map((baseUrl) => deps.runner.inspect({ baseUrl, orgId, ...asked }, pool)),
     );
     const wanted = { upstreamModel: asked.upstreamModel, contextTokens };
     const told = urls.map((url, i) => ({ url, ...describeCheck(inspections[i] as Inspection, wanted) }));
