@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
-import { type TestRedis, testRedis } from '@tidegate/testing';
+import { createRedisClient } from '@tidegate/redis';
+import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { admit } from '../admission/admit.ts';
+import { failFast } from '../redis/connection.ts';
+import { shardsOf } from '../redis/shards.ts';
+import { Store } from '../redis/store.ts';
 import { seedKey, seedMonth } from '../seeding/seed.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
@@ -87,5 +91,44 @@ describe('an instance whose lease is lost', () => {
     const fields = await test.redis.hkeys(test.names.org(orgId));
     expect(fields).toContain(`in:${instanceId}`);
     expect(fields).not.toContain(`in:${other}`);
+  });
+});
+
+describe('a Redis that stands still', () => {
+  const STILL_MS = 2_000;
+  /** How many scripts the servers have run. */
+  const scriptsRun = async () => {
+    const told = await test.everywhere('info', 'commandstats');
+    return [...told.join().matchAll(/cmdstat_evalsha:calls=(\d+)/g)].reduce(
+      (sum, [, n]) => sum + Number(n),
+      0,
+    );
+  };
+  const signal = (name: NodeJS.Signals) => {
+    for (const pid of redis.pids) process.kill(pid, name);
+  };
+
+  it('does not end, when it continues, an instance that was asked about just before and could not be heard meanwhile', async () => {
+    const instanceId = newInstanceId();
+    const scriptDeps = test.scriptDepsAt(0);
+    await sendHeartbeat(scriptDeps, instanceId, false);
+    const client = createRedisClient(redis.url, failFast(STILL_MS));
+    client.on('error', () => {});
+    const shards = shardsOf(client);
+    await client.connect();
+    await eventually(() => shards.whole());
+    const asking = { ...scriptDeps, store: new Store({ shards }) };
+    expect(await fenceInstance(asking, instanceId, LEASE_MS)).toBe('alive');
+    const before = await scriptsRun();
+    signal('SIGSTOP');
+    try {
+      // Redis has the question, and nobody waits for the answer any more.
+      await expect(fenceInstance(asking, instanceId, STILL_MS / 2)).rejects.toThrow('redis');
+    } finally {
+      client.disconnect();
+      signal('SIGCONT');
+    }
+    await eventually(async () => (await scriptsRun()) > before);
+    expect(await sendHeartbeat(scriptDeps, instanceId, true)).toBe('alive');
   });
 });

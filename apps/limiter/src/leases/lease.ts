@@ -66,17 +66,20 @@ export async function joinOrg(
   return marked === 'joined';
 }
 
-/** Runs fence_instance.lua. */
+/** Runs fence_instance.lua: twice, if the instance is silent. */
 export async function fenceInstance(
   { store, names, clock }: ScriptDeps,
   instanceId: string,
   leaseMs: number,
 ): Promise<'dead' | 'alive'> {
-  const [code] = await store.run(
-    SCRIPTS.fenceInstance,
-    [names.lease(instanceId)],
-    [clock.offsetUs, leaseMs, FENCE_KEEP_S],
-  );
+  const look = (seenSinceMs: string) =>
+    store.run(
+      SCRIPTS.fenceInstance,
+      [names.lease(instanceId)],
+      [clock.offsetUs, leaseMs, FENCE_KEEP_S, seenSinceMs],
+    );
+  const [first, sinceMs] = await look('');
+  const [code] = first === 'silent' ? await look(String(sinceMs)) : [first];
   return code === 'dead' ? 'dead' : 'alive';
 }
 

@@ -1,8 +1,14 @@
 import { createRedisClient } from '@tidegate/redis';
+import { within } from '@tidegate/runtime';
 
 /** After this long without an answer, the connection is replaced. */
 const ANSWER_TIMEOUT_MS = 2_000;
 const RETRIES = 5;
+/**
+ * The retries bound the wait for a server. While a whole cluster or all Sentinels are away, a
+ * command would wait for ever.
+ */
+const GIVE_UP_MS = 10_000;
 
 export interface RedisClock {
   /**
@@ -16,7 +22,11 @@ export interface RedisClock {
  * Opens Redis' clock. Settlements are dated by it, so their age is measured by it too, whatever
  * this machine's clock says.
  */
-export function openRedisClock(redisUrl: string, onError: (error: Error) => void): RedisClock {
+export function openRedisClock(
+  redisUrl: string,
+  onError: (error: Error) => void,
+  giveUpMs = GIVE_UP_MS,
+): RedisClock {
   const connection = createRedisClient(redisUrl, {
     maxRetriesPerRequest: RETRIES,
     connectTimeout: ANSWER_TIMEOUT_MS,
@@ -34,10 +44,11 @@ export function openRedisClock(redisUrl: string, onError: (error: Error) => void
   });
   return {
     async nowMs() {
-      const [seconds] = await connection.time().catch((error) => {
+      const told = await within(connection.time(), giveUpMs, null).catch((error) => {
         throw lost ?? error;
       });
-      return Number(seconds) * 1_000;
+      if (told === null) throw lost ?? new Error('Redis did not answer in time');
+      return Number(told[0]) * 1_000;
     },
     close: () => connection.disconnect(),
   };

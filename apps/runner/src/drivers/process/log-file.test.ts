@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -30,6 +30,16 @@ describe("a model's log", () => {
     closeSync(log);
     rotateLog(dir, 'mdl_1', 1_000);
     expect(readFileSync(`${logFileOf(dir, 'mdl_1')}.1`, 'utf8')).toBe('y'.repeat(1_000));
+    expect(statSync(logFileOf(dir, 'mdl_1')).size).toBe(0);
+  });
+
+  it('gives its disk room again even if its end cannot be written, as when it has filled the disk', () => {
+    const log = openLog(dir, 'mdl_1');
+    writeSync(log, 'x'.repeat(50_000));
+    closeSync(log);
+    // It takes a full disk's place: whatever is written here fails.
+    mkdirSync(`${logFileOf(dir, 'mdl_1')}.1`);
+    expect(() => rotateLog(dir, 'mdl_1', 1_000)).toThrow('EISDIR');
     expect(statSync(logFileOf(dir, 'mdl_1')).size).toBe(0);
   });
 

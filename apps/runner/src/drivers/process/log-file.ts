@@ -39,8 +39,9 @@ export function rotateLog(stateDir: string, modelId: string, maxBytes: number): 
     // However much was printed at once, only the newest part is kept.
     const newest = Buffer.alloc(maxBytes);
     readSync(fd, newest, 0, maxBytes, size - maxBytes);
-    writeFileSync(`${file}.1`, newest, { mode: 0o600 });
+    // This log may be what has filled the disk.
     ftruncateSync(fd, 0);
+    writeFileSync(`${file}.1`, newest, { mode: 0o600 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   } finally {

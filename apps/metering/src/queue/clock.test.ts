@@ -1,0 +1,17 @@
+import { expect, it } from '@jest/globals';
+import { openRedisClock } from './clock.ts';
+
+const NOBODY = '127.0.0.1:1';
+
+it.each([
+  ['a server', `redis://${NOBODY}`],
+  ['a cluster', `redis+cluster://${NOBODY}`],
+  ['all Sentinels', `redis+sentinel://${NOBODY}/main`],
+])('while %s cannot be reached, the time is not waited for without end', async (_what, url) => {
+  const clock = openRedisClock(url, () => {}, 3_000);
+  try {
+    await expect(clock.nowMs()).rejects.toThrow(/ECONNREFUSED|slots|unreachable/);
+  } finally {
+    clock.close();
+  }
+});
