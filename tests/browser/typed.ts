@@ -164,7 +164,8 @@ export function describeTyped(site: Site): void {
         await site.open(page, `requests?key=${pageKey}`, org);
         expect(await textOf(chosen)).toBe(ofPage);
         await site.open(page, 'requests?key=nope', org);
-        expect(await textOf(chosen)).toBe('nope (unknown or deleted)');
+        expect(await textOf(chosen)).toBe('Unknown or deleted: nope');
+        await none.waitFor();
       },
       TEST_TIMEOUT_MS,
     );
