@@ -160,6 +160,21 @@ export function describePages(site: Site): void {
       expect(await page.evaluate(transitions)).toBeGreaterThan(0);
     });
 
+    it('is printed in light colours, without the navigation', async () => {
+      const { page } = await site.signedIn(site.owner(), { colorScheme: 'dark' });
+      await site.open(page, 'usage');
+      const theme = () => page.evaluate('document.documentElement.dataset.theme');
+      const navigation = page.getByRole('navigation', { name: 'Screens' });
+      await navigation.waitFor();
+      expect(await theme()).toBe('dark');
+      await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+      await navigation.waitFor({ state: 'hidden' });
+      await eventually(async () => (await theme()) === 'light');
+      await page.emulateMedia({ media: 'screen', colorScheme: 'dark' });
+      await navigation.waitFor();
+      await eventually(async () => (await theme()) === 'dark');
+    });
+
     it('that does not exist says so in the same font, which comes with it, and in the same colours', async () => {
       const { page } = await site.visit({ colorScheme: 'dark' });
       const fontsOf = async (path: string) => {

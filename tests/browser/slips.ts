@@ -4,7 +4,7 @@ import { eventually } from '@tidegate/testing';
 import type { Locator, Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { confirm, focused, rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
+import { confirm, focused, rowOf, type Site, TEST_TIMEOUT_MS, textOf, toastsOn, told } from './site.ts';
 
 /** Playwright stops a page's clock only at a time in its future. */
 const LATER_MS = 60_000;
@@ -211,6 +211,30 @@ export function describeSlips(site: Site): void {
         await page.getByText('The session has ended.').waitFor({ state: 'detached' });
         expect(await textOf(warning)).toContain('The key is marked as revoked but may still be accepted');
         await expectAccessible(page);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'is a warning that stays, if a model is deleted and its runner cannot be told',
+      async () => {
+        const org = await site.organization('Not told');
+        const model = { org, name: 'm', kind: 'text', mode: 'always_on', contextTokens: 1_000 } as const;
+        const { id } = must(
+          await site.control().publishModel(OPERATOR, { ...model, urls: [`${standin.url}/v1`] }),
+        );
+        const { page } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, `api/${id}`, org);
+        await page.getByRole('button', { name: 'Delete', exact: true }).click();
+        site.stack().kill('runner', 'SIGSTOP');
+        try {
+          await confirm(page, 'Delete model');
+          await page.getByText('“m” is deleted. The runner is not available right now').waitFor();
+        } finally {
+          site.stack().kill('runner', 'SIGCONT');
+        }
+        await page.waitForURL(`**/o/${org}/api`);
+        expect(await toastsOn(page)).not.toContain('Model deleted.');
       },
       TEST_TIMEOUT_MS,
     );

@@ -141,7 +141,7 @@ export function describeUsage(site: Site): void {
         await publish(org);
         const { page, errors } = await site.signedIn(await site.person('viewer', org));
         await site.open(page, 'usage', org);
-        await page.getByText('No requests yet').waitFor();
+        await page.getByText('No requests in the last 30 days').waitFor();
         await expectAccessible(page);
 
         const { rows, refused, deleted } = await askAround(site, org);

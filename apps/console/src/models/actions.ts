@@ -32,4 +32,9 @@ export const stopModel = async (org: string, name: string): Promise<Result<Model
   asUser((actor) => services().control.stopModel(actor, { org, name }));
 
 export const deleteModel = async (org: string, name: string): Promise<Result<DeletedModelView>> =>
-  asUser((actor) => services().control.deleteModel(actor, { org, name }));
+  asUser(async (actor) => {
+    const deleted = await services().control.deleteModel(actor, { org, name });
+    if (!deleted.ok || deleted.value.runnerTold) return deleted;
+    const notInForce = `“${deleted.value.name}” is deleted. The runner is not available right now: until it is back, requests to the model may still be answered.`;
+    return { ...deleted, notInForce };
+  });

@@ -15,10 +15,12 @@ import { FILTERED_FROM } from './rows.ts';
 interface ApiScreenProps extends ModelsListProps {
   /** The model of the quick start. Null: none can answer. */
   readonly example: string | null;
+  /** Whether the runners of all models have answered. */
+  readonly isLive: boolean;
   readonly apiUrl: string;
 }
 
-export function ApiScreen({ example, apiUrl, ...list }: ApiScreenProps) {
+export function ApiScreen({ example, isLive, apiUrl, ...list }: ApiScreenProps) {
   const { org, mayChange, total, conditions } = list;
   const [publishing, setPublishing] = useState(false);
   return (
@@ -39,7 +41,7 @@ export function ApiScreen({ example, apiUrl, ...list }: ApiScreenProps) {
         <Panel
           id="models"
           title="Models"
-          lead={<Lead failed={conditions.failed ?? 0} isFiltered={total >= FILTERED_FROM} />}
+          lead={<Lead isLive={isLive} failed={conditions.failed ?? 0} isFiltered={total >= FILTERED_FROM} />}
         >
           {total === 0 ? (
             <Empty icon={<span className="icon-boxes size-5" aria-hidden />} title="No models yet">
@@ -77,12 +79,19 @@ export function ApiScreen({ example, apiUrl, ...list }: ApiScreenProps) {
   );
 }
 
-/** `isFiltered`: the list has a filter, which can show only the models that failed. */
-function Lead({ failed, isFiltered }: { failed: number; isFiltered: boolean }) {
+interface LeadProps extends Pick<ApiScreenProps, 'isLive'> {
+  readonly failed: number;
+  /** The list has a filter, which can show only the models that failed. */
+  readonly isFiltered: boolean;
+}
+
+function Lead({ isLive, failed, isFiltered }: LeadProps) {
   const told = `${counted(failed, 'model')} ${failed === 1 ? 'has' : 'have'} failed`;
   return (
     <>
-      Conditions and requests in flight are live.{' '}
+      {isLive
+        ? 'Conditions and requests in flight are live.'
+        : 'A runner is not available right now. The conditions of its models, with a dash in flight, may be out of date.'}{' '}
       {failed === 0 ? null : isFiltered ? (
         <a href="?condition=failed#models" className="inline-link">
           {told}

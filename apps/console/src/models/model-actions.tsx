@@ -45,6 +45,11 @@ export function ModelConfirms({ org, asked, onClose, onDeleted }: ModelConfirmsP
     toast.success('Model deleted.');
     onDeleted?.();
   };
+  // The page of a deleted model is gone, and the dialog with it.
+  const deletedNotInForce = (why: string) => {
+    toast.warning(why, { timeout: 0 });
+    onDeleted?.();
+  };
   return (
     <>
       <Confirm
@@ -67,6 +72,7 @@ export function ModelConfirms({ org, asked, onClose, onDeleted }: ModelConfirmsP
         confirm="Delete model"
         action={() => deleteModel(org, name)}
         onDone={deleted}
+        onNotInForce={deletedNotInForce}
       >
         <p>
           It leaves the API immediately. Keys limited to it show it as deleted and do not reach a later model

@@ -54,7 +54,11 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
               value: duration(totals.averageMs),
               note: spread(totals.p50Ms, totals.p95Ms) ?? 'of a whole answer',
             },
-            { name: 'In flight', value: <InFlight count={model.inFlight} />, note: 'now' },
+            {
+              name: 'In flight',
+              value: <InFlight count={model.inFlight} />,
+              note: model.inFlight === null ? 'The runner is not available right now.' : 'now',
+            },
           ]}
         />
         <Panel

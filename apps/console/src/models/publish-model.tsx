@@ -69,10 +69,10 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
     onClose();
   };
   const overrule = checked?.beforePublishing === true || isOverrulable(publishing.refusal);
-  const submit = (event: FormEvent<HTMLFormElement>) => {
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     testing.clear();
-    void publish(overrule);
+    await publish(overrule);
   };
   const models = checked?.found.models ?? [];
   const refusal = publishing.refusal ?? testing.refusal;

@@ -48,6 +48,10 @@ export function inOrder<M extends { readonly condition: Condition }>(models: rea
   return [...models].sort((a, b) => Number(b.condition === 'failed') - Number(a.condition === 'failed'));
 }
 
+/** Whether the runners of all models have answered. */
+export const isLive = (models: readonly Pick<ListedModelView, 'inFlight'>[]): boolean =>
+  models.every(({ inFlight }) => inFlight !== null);
+
 /** How many models are in each condition. A condition that none is in is left out. */
 export function countByCondition(
   models: readonly { readonly condition: Condition }[],

@@ -51,7 +51,7 @@ export function Pick({ label, name, value, all, options, org = '', more }: PickP
           {text}
         </option>
       ))}
-      {isKnown ? null : <option value={value}>{`${value} (unknown or deleted)`}</option>}
+      {isKnown ? null : <option value={value}>{`Unknown or deleted: ${value}`}</option>}
     </PlainSelect>
   );
 }

@@ -1,4 +1,5 @@
 import type { RequestView } from '@tidegate/control';
+import { Fragment } from 'react';
 import { CopyIcon } from '../ui/code.tsx';
 import { Link } from '../ui/link.tsx';
 import { duration, whole } from '../ui/numbers.ts';
@@ -100,7 +101,7 @@ function Row({ at, request }: { at: string; request: RequestView }) {
             href={`${at}/requests${requestQueryOf({ id: request.id })}`}
             className="text-muted quiet-link"
           >
-            <code className="font-mono text-[0.6875rem] break-all">{request.id}</code>
+            <code className="font-mono text-[0.6875rem] tracking-tight break-all">{request.id}</code>
           </Link>
           <CopyIcon text={request.id} label={`Copy ${request.id}`} />
         </span>
@@ -122,7 +123,18 @@ function Result({ request: { status, answered, code } }: { request: RequestView 
         />
         {status ?? 'No status'}
       </span>
-      {code === null ? null : <code className="block font-mono text-xs break-all text-muted">{code}</code>}
+      {code === null ? null : (
+        <code className="block font-mono text-xs wrap-anywhere text-muted">{breakable(code)}</code>
+      )}
     </>
   );
 }
+
+/** The code, broken after an underscore where the column is narrow. */
+const breakable = (code: string) =>
+  code.split(/(?<=_)/).map((part) => (
+    <Fragment key={part}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));

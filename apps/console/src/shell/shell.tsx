@@ -40,7 +40,7 @@ export function Shell({ org, orgs, user, attention = {}, children }: ShellProps)
         Skip to content
       </a>
       <SessionKeeper />
-      <aside className="sticky top-0 z-30 flex flex-col border-border bg-(--sidebar) max-lg:border-b lg:h-dvh lg:border-r">
+      <aside className="print:hidden sticky top-0 z-30 flex flex-col border-border bg-(--sidebar) max-lg:border-b lg:h-dvh lg:border-r">
         <div className="grid h-13 grid-cols-[auto_minmax(0,1fr)_2.25rem_2.5rem] items-center gap-3 px-4 pt-3 lg:block lg:h-auto lg:px-3 lg:pt-4">
           <Link
             href="/"

@@ -3,7 +3,7 @@
 import { toast } from '@heroui/react';
 import type { ControlRefusal, Result } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
-import { useCallback, useRef, useState } from 'react';
+import { useCallback, useState } from 'react';
 import { watchFocus } from './focus.ts';
 
 const UNREACHABLE: ControlRefusal = {
@@ -14,22 +14,17 @@ const UNREACHABLE: ControlRefusal = {
 /**
  * Runs a server action. `pending` is true while it runs. `refusal` says why it was refused, or that
  * the connection failed. A toast reports what is done but not in force yet. Refreshes the page's
- * data afterwards. Ignores further actions while one runs: Enter in a form with one field submits
- * it again even while its button is pending.
+ * data afterwards.
  */
 export function useAct() {
   const router = useRouter();
   const [pending, setPending] = useState(false);
   const [refusal, setRefusal] = useState<ControlRefusal | null>(null);
-  const running = useRef(false);
   const act = useCallback(
     async <T>(action: () => Promise<Result<T>>): Promise<T | undefined> => {
-      if (running.current) return undefined;
-      running.current = true;
       setPending(true);
       setRefusal(null);
       const result = await settled(action);
-      running.current = false;
       if (result.ok || result.refusal !== UNREACHABLE) router.refresh();
       if (!result.ok) setRefusal(result.refusal);
       // Callers see only the value. The warning stays until it is read.

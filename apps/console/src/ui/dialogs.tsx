@@ -129,7 +129,7 @@ export function Confirm(props: ConfirmProps) {
     >
       <AlertDialog.Container size="md">
         <AlertDialog.Dialog>
-          <AlertDialog.Header>
+          <AlertDialog.Header className="has-[+form>[role=alert]]:mb-3">
             <AlertDialog.Icon status={isOver ? 'warning' : danger ? 'danger' : 'accent'} />
             <AlertDialog.Heading className="wrap-anywhere">{asked.current.title}</AlertDialog.Heading>
           </AlertDialog.Header>

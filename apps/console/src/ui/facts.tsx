@@ -35,7 +35,9 @@ export function Figures({ label, figures }: { label: string; figures: readonly F
       {figures.map(({ name, value, note }) => (
         <div key={name} className="bg-surface px-5 py-4">
           <dt className="text-[0.8125rem] text-muted">{name}</dt>
-          <dd className="mt-1 text-xl font-semibold tracking-[-0.02em] tabular-nums">{value}</dd>
+          <dd className="mt-1 text-xl font-semibold tracking-[-0.02em] tabular-nums max-sm:wrap-anywhere">
+            {value}
+          </dd>
           <dd className="mt-1 min-h-8 text-xs leading-4 text-muted xl:min-h-4">{note}</dd>
         </div>
       ))}

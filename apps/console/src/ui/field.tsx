@@ -77,11 +77,11 @@ export function Choice<T extends string>({
         <Select.Value className="min-w-0 truncate [&_*]:max-w-full [&_*]:truncate" />
         <Select.Indicator />
       </Select.Trigger>
-      <Select.Popover>
+      <Select.Popover className="max-w-[min(26rem,calc(100vw-2rem))]">
         <ListBox>
           {rendered.map(({ id, text, hint }) => (
             <ListBox.Item key={id} id={id} textValue={text}>
-              <div className="flex min-w-0 flex-col">
+              <div className="flex min-w-0 flex-col wrap-anywhere">
                 <Label>{text}</Label>
                 {hint ? <Description>{hint}</Description> : null}
               </div>

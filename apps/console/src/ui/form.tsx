@@ -21,7 +21,9 @@ const ErrorsContext = createContext<Errors>({});
 /** The error of the field with this name in the surrounding form. */
 export const useFieldError = (name = ''): string | undefined => useContext(ErrorsContext)[name];
 
-interface FormProps extends ComponentProps<typeof FormRoot> {
+interface FormProps extends Omit<ComponentProps<typeof FormRoot>, 'onSubmit'> {
+  /** Resolves when it is done. Until the page shows the result, the form is not sent again. */
+  readonly onSubmit?: (event: FormEvent<HTMLFormElement>) => Promise<void>;
   /** The refusal of the last attempt. */
   readonly refusal: ControlRefusal | null;
   /** Names of the form's fields. Errors about anything else appear above them. */
@@ -32,7 +34,8 @@ interface FormProps extends ComponentProps<typeof FormRoot> {
  * Shows all errors at once, each at its field, and focuses the first of these fields. Keeps what
  * the user typed. The browser validates nothing, because it would keep refusing a field that was
  * invalid once. But a date or a number that it cannot read would count as empty: the form is then
- * not sent.
+ * not sent. Nor is it while it is being sent: Enter in a field sends it again, even though its button
+ * waits.
  */
 export function Form({ refusal, fields, children, onSubmit, ...props }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
@@ -44,11 +47,21 @@ export function Form({ refusal, fields, children, onSubmit, ...props }: FormProp
     if (fields.includes(field)) errors[field] = message;
     else elsewhere.push(message);
   }
-  const submit = (event: FormEvent<HTMLFormElement>) => {
+  const sending = useRef(false);
+  const [sent, setSent] = useState(0);
+  // Not before the page shows what came of it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs each time something was sent
+  useEffect(() => {
+    sending.current = false;
+  }, [sent]);
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    if (sending.current) return event.preventDefault();
     const found = unreadable(event.currentTarget.elements);
     setHalfTyped(found);
-    if (found.length > 0) event.preventDefault();
-    else onSubmit?.(event);
+    if (found.length > 0) return event.preventDefault();
+    if (!onSubmit) return;
+    sending.current = true;
+    await onSubmit(event).finally(() => setSent((times) => times + 1));
   };
   useEffect(() => {
     if (refusal || halfTyped.length > 0)

@@ -99,7 +99,8 @@ export function Note({
   return (
     <div
       role={kind === 'danger' ? 'alert' : undefined}
-      className={`rounded-xl border px-4 py-3 text-sm leading-6 wrap-anywhere text-foreground ${colors} ${className}`}
+      // The colour of links would be too faint on red.
+      className={`rounded-xl border px-4 py-3 text-sm leading-6 wrap-anywhere text-foreground [&_.inline-link]:text-foreground ${colors} ${className}`}
     >
       {children}
     </div>

@@ -4,10 +4,11 @@ export const STORED = 'tidegate-theme';
 
 /**
  * Applies the chosen theme. While none is chosen, it applies the system's theme and follows its
- * changes. It becomes the text of a script, so it may use nothing but its parameter.
+ * changes. Paper is white, so what is printed is light. It becomes the text of a script, so it may use nothing but its parameter.
  */
 export function followTheme(stored: string): void {
   const system = matchMedia('(prefers-color-scheme: dark)');
+  const print = matchMedia('print');
   const apply = () => {
     let theme = 'system';
     try {
@@ -15,7 +16,7 @@ export function followTheme(stored: string): void {
     } catch {
       // Storage is disabled.
     }
-    const isDark = theme === 'dark' || (theme !== 'light' && system.matches);
+    const isDark = !print.matches && (theme === 'dark' || (theme !== 'light' && system.matches));
     const page = document.documentElement;
     page.classList.toggle('dark', isDark);
     page.classList.toggle('light', !isDark);
@@ -23,6 +24,7 @@ export function followTheme(stored: string): void {
   };
   apply();
   system.addEventListener('change', apply);
+  print.addEventListener('change', apply);
   addEventListener('tidegate-theme', apply);
 }
 

@@ -33,7 +33,7 @@ export function UsageFilters({ org, options: chosen, period, keyId, modelId }: F
         value={keyId}
         onChange={(key) => show({ keyId: key, modelId })}
         onUse={fetchOptions}
-        className="w-full sm:w-60"
+        className="w-full sm:w-auto sm:max-w-60 sm:min-w-44 sm:flex-1"
       />
       <Choice
         label="Model"
@@ -42,7 +42,7 @@ export function UsageFilters({ org, options: chosen, period, keyId, modelId }: F
         value={modelId}
         onChange={(model) => show({ keyId, modelId: model })}
         onUse={fetchOptions}
-        className="w-full sm:w-60"
+        className="w-full sm:w-auto sm:max-w-60 sm:min-w-44 sm:flex-1"
       />
       <nav aria-label="Period" className="flex gap-1">
         {PERIODS.map((each) => (

@@ -4,7 +4,7 @@ import { compact, duration, share, spread, whole } from '../ui/numbers.ts';
 /** The contract's totals, and how long streams take to begin. */
 export function Totals({ totals }: Pick<UsageView, 'totals'>) {
   return (
-    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-[0.875rem] border border-border bg-border lg:grid-cols-[1fr_1fr_1.7fr_1.2fr_1.2fr]">
+    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-[0.875rem] border border-border bg-border md:grid-cols-4 xl:grid-cols-[1fr_1fr_1.7fr_1.2fr_1.2fr]">
       <Total name="Requests" value={whole(totals.requests)} />
       <Total name="Errors" value={whole(totals.errors)} note={share(totals.errors, totals.requests)} />
       <Total
@@ -43,12 +43,15 @@ function Total({
   title?: string;
 }) {
   return (
-    <div className="bg-surface px-5 py-4 max-lg:last:col-span-2">
+    <div className="bg-surface px-5 py-4 max-md:last:col-span-2 md:max-xl:nth-[n+3]:col-span-2">
       <dt className="text-[0.8125rem] text-muted">{name}</dt>
-      <dd className="mt-1 text-xl font-semibold tracking-[-0.02em] tabular-nums" title={title}>
+      <dd
+        className="mt-1 text-xl font-semibold tracking-[-0.02em] tabular-nums max-sm:wrap-anywhere"
+        title={title}
+      >
         {value}
       </dd>
-      <dd className="mt-1 min-h-8 text-xs leading-4 text-muted 2xl:min-h-4">{note}</dd>
+      <dd className="mt-1 min-h-8 text-xs leading-4 text-muted md:max-xl:min-h-4 2xl:min-h-4">{note}</dd>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import type { UsageView } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
 import { Link } from '../ui/link.tsx';
 import { Empty, Note, PageHeader, Panel } from '../ui/page.tsx';
-import { DEFAULT_PERIOD, stepQueryOf, type UsageChoice, type UsagePeriod, usageQueryOf } from './filter.ts';
+import { stepQueryOf, type UsageChoice, type UsagePeriod, usageQueryOf } from './filter.ts';
 import { UsageFilters } from './filters.tsx';
 import { ModelUsageTable } from './models-table.tsx';
 import { MonthPanel } from './month-panel.tsx';
@@ -78,7 +78,10 @@ export function UsageScreen(props: UsageScreenProps) {
         <Panel title={isHours ? 'Requests per hour' : 'Requests per day'}>
           {usage.totals.requests === 0 ? (
             <div className="grid h-70 place-items-center">
-              <Empty icon={<span className="icon-chart-column size-5" aria-hidden />} title={noneIn(period)}>
+              <Empty
+                icon={<span className="icon-chart-column size-5" aria-hidden />}
+                title={`No requests in the last ${period.name}`}
+              >
                 Requests appear here within seconds of being answered.
               </Empty>
             </div>
@@ -107,6 +110,3 @@ export function UsageScreen(props: UsageScreenProps) {
     </>
   );
 }
-
-const noneIn = (period: UsagePeriod) =>
-  period.id === DEFAULT_PERIOD.id ? 'No requests yet' : `No requests in ${period.name}`;

@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
 import { ApiScreen } from '#models/api-screen.tsx';
 import { firstUsable } from '#models/first-usable.ts';
-import { countByCondition, inOrder, MODELS_IN_ADDRESS, modelRow } from '#models/rows.ts';
+import { countByCondition, inOrder, isLive, MODELS_IN_ADDRESS, modelRow } from '#models/rows.ts';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
@@ -32,6 +32,7 @@ export default async function Api({ params, searchParams }: ApiProps) {
         models={sent.map((model) => modelRow(model, severalPools))}
         total={models.length}
         conditions={countByCondition(models)}
+        isLive={isLive(models)}
         example={firstUsable(models)?.name ?? null}
         apiUrl={publicApiUrl}
       />

@@ -8,6 +8,7 @@ import { keyChoices } from '#requests/key-name.ts';
 import { loadRequests } from '#requests/load.ts';
 import { RequestsTable } from '#requests/requests-table.tsx';
 import { Tail } from '#requests/tail.tsx';
+import { unknownIn } from '#requests/unknown.ts';
 import { requireOrg } from '#session/current.ts';
 import { Link } from '#ui/link.tsx';
 import { Empty, Note, PageHeader } from '#ui/page.tsx';
@@ -29,6 +30,11 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
   const { actor, org } = await requireOrg((await params).org);
   const query = await searchParams;
   const { filter, page, state, reason, code, keys, models } = await loadRequests(actor, org.slug, query);
+  const choices = {
+    keys: keyChoices(keys, filter.key),
+    models: models.map(({ id, name }) => ({ id, name })),
+  };
+  const unknown = unknownIn(filter, choices);
   const isNewest = beforeOf(query) === '';
   const path = `/o/${org.slug}/requests`;
   return (
@@ -38,12 +44,8 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
         path={path}
         filter={filter}
         org={org.slug}
-        keys={sentWith(keyChoices(keys, filter.key), filter.key, 'keys')}
-        models={sentWith(
-          models.map(({ id, name }) => ({ id, name })),
-          filter.model,
-          'models',
-        )}
+        keys={sentWith(choices.keys, filter.key, 'keys')}
+        models={sentWith(choices.models, filter.model, 'models')}
         codes={ENDS}
       />
       {reason === null ? null : (
@@ -64,7 +66,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
               icon={<span className="icon-list size-5" aria-hidden />}
               title={requestQueryOf(filter) === '' ? 'No requests yet' : 'No requests match the filter'}
             >
-              Requests appear here within seconds of ending.
+              {unknown.length === 0 ? 'Requests appear here within seconds of ending.' : unknown.join(' ')}
             </Empty>
           ) : (
             <RequestsTable org={org.slug} requests={page.requests} />
