@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { totp } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
-import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
+import { expectAccessibleInBoth, expectSound } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS, told } from './site.ts';
 
@@ -24,16 +24,6 @@ export async function givePassword(
 async function giveCode(page: Page, code: string): Promise<void> {
   await page.getByRole('textbox', { name: 'Code' }).fill(code);
   await page.getByRole('button', SIGN_IN).click();
-}
-
-/** Fits a phone, and is accessible in light and dark. */
-async function expectFit(page: Page): Promise<void> {
-  await expectAccessibleInBoth(page);
-  await expectStill(page);
-  for (const width of [390, 1280]) {
-    await page.setViewportSize({ width, height: 900 });
-    await expectInReach(page);
-  }
 }
 
 /**
@@ -101,9 +91,9 @@ export function describeAccount(site: Site): void {
         await page.getByRole('button', { name: 'Cancel' }).click();
         await page.goto(`${site.url()}/account`);
         await page.getByRole('link', { name: 'Set up' }).click();
-        await expectFit(page);
+        await expectSound(page);
         await site.pageKey(account, org);
-        await setUp(page, expectFit);
+        await setUp(page, expectSound);
         await page.waitForURL('**/account');
         await page.getByRole('button', { name: 'New recovery codes' }).waitFor();
         expect(await keys()).toEqual([]);
@@ -116,7 +106,7 @@ export function describeAccount(site: Site): void {
         await confirm(page, 'Require it');
         await site.open(theirs, 'usage', org);
         await theirs.getByText('Careful requires its members to use two-factor').waitFor();
-        await expectFit(theirs);
+        await expectSound(theirs);
         expect((await theirs.request.get(`${site.url()}/o/${org}/usage/csv`)).status()).toBe(404);
         const { app, codes } = await setUp(theirs);
         await theirs.waitForURL(`**/o/${org}/usage`);
@@ -124,7 +114,7 @@ export function describeAccount(site: Site): void {
         const { page: later } = await site.visit();
         await givePassword(later, site, member.email);
         await later.getByRole('heading', { name: 'One more step' }).waitFor();
-        await expectFit(later);
+        await expectSound(later);
         await giveCode(later, '000000');
         await later.getByText('This code is wrong').waitFor();
         await giveCode(later, totp(app));

@@ -2,23 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import type { Locator, Page } from 'playwright-core';
-import { expectAccessible, expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
+import { expectAccessible, expectSound } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { confirm, rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 
 const CONTEXT_TOKENS = 1_000;
 /** Ample on a busy machine. It costs time only when something is wrong. */
 const ARRIVAL_MS = 60_000;
-
-/** The page at any width: accessible in light and dark, still, and with each action in reach. */
-async function expectSound(page: Page): Promise<void> {
-  await expectAccessibleInBoth(page);
-  await expectStill(page);
-  for (const width of [390, 1280]) {
-    await page.setViewportSize({ width, height: 900 });
-    await expectInReach(page);
-  }
-}
 
 /**
  * Whether one element ends above another. A dialog's body that scrolls is hidden behind its

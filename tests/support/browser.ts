@@ -107,3 +107,13 @@ export async function expectInReach(page: Page, area = 'body'): Promise<void> {
   const width = page.viewportSize()?.width;
   expect({ url: page.url(), width, found }).toEqual({ url: page.url(), width, found: [] });
 }
+
+/** The page is accessible in light and dark, still, and has each action in reach at any width. */
+export async function expectSound(page: Page): Promise<void> {
+  await expectAccessibleInBoth(page);
+  await expectStill(page);
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await expectInReach(page);
+  }
+}

@@ -17,7 +17,6 @@ export {
   readGauges,
 } from './metrics.ts';
 export { createOutage, type Outage } from './outage.ts';
-export { readText, sendRequest } from './send-request.ts';
 export { runService, type Service } from './service.ts';
 export * from './settings.ts';
 export { openStdout } from './stdout.ts';

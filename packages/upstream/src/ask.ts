@@ -1,4 +1,4 @@
-import { readText, sendRequest } from '@tidegate/runtime';
+import { readText, sendRequest } from './send-request.ts';
 
 /** A server to ask. Answers are bounded in time and size, and redirects are not followed. */
 export interface Asking {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { BEARER, ERRORS, errorBody } from '@tidegate/contracts';
 import type { Actor, Control } from '@tidegate/control';
-import { sendRequest } from '@tidegate/runtime';
+import { sendRequest } from '@tidegate/upstream';
 import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
 
 const PASSED_BACK = ['content-type', 'retry-after', 'x-request-id', 'x-should-retry'];

@@ -1,12 +1,5 @@
 import { isRefusal, PASSED, type Passed, REHEARSAL, type Refusal } from '@tidegate/contracts';
-import type {
-  LimiterClient,
-  Notice__Output,
-  Peer,
-  Peers,
-  Principal__Output,
-  ReportRefusals,
-} from '@tidegate/rpc';
+import type { Principal__Output, ReportRefusals } from '@tidegate/rpc';
 import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 import { type Admission, readAdmission, recovering, TOO_MANY_LARGE_BODIES } from './admission.ts';
 import {
@@ -17,36 +10,22 @@ import {
   settleCallOf,
 } from './calls.ts';
 import { Grants, type LostGrant } from './grants.ts';
-import { InstanceLease } from './lease.ts';
+import { InstanceLease, type LeaseOptions } from './lease.ts';
 import { Restores } from './restores.ts';
 import { type LimiterReply, LimiterSession, type LimiterSessionOptions } from './session.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
 export type { AdmissionHandle, AdmitRequest, SettleRequest };
 
-export interface RemoteLimiterOptions {
-  /** The limiters. */
-  readonly peers: Peers;
-  readonly connect: (peer: Peer) => LimiterClient;
-  readonly random: () => number;
-  readonly nowMs: () => number;
-  readonly log: LimiterSessionOptions['log'];
-  readonly callTimeoutMs: number;
-  readonly silenceMs: number;
-  readonly reconnectMs: number;
-  readonly lookMs: number;
-  readonly heartbeatMs: number;
-  /** See `LeaseOptions`. */
-  readonly cutOffMs: number;
+type SessionOptions = Omit<LimiterSessionOptions, 'hello' | 'accept' | 'onUp' | 'onQuiet'>;
+type InstanceOptions = Pick<LeaseOptions, 'heartbeatMs' | 'cutOffMs'>;
+
+export interface RemoteLimiterOptions extends SessionOptions, InstanceOptions {
   readonly settleWaitMs: number;
-  readonly maxOpenCalls: number;
   /** Requests are refused while more final calls than this await acknowledgement. */
   readonly maxUnacknowledged: number;
-  readonly onCalled?: LimiterSessionOptions['onCalled'];
-  readonly onDown: () => void;
   /** The instance has ended, and so must its requests. */
   readonly onLeaseLost: (instanceId: string) => void;
-  readonly onNotice: (notice: Notice__Output) => void;
 }
 
 const RETRY_MS = 500;

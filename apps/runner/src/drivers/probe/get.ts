@@ -1,4 +1,5 @@
-import { readText, sendRequest, withDeadline } from '@tidegate/runtime';
+import { withDeadline } from '@tidegate/runtime';
+import { readText, sendRequest } from '@tidegate/upstream';
 
 export interface GetRequest {
   readonly url: string;
