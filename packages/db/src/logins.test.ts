@@ -166,6 +166,12 @@ describe('a user that may not create roles', () => {
     expect(await migrate(url)).not.toEqual([]);
   });
 
+  it('is told what to do if it is to make logins', async () => {
+    await expect(makeLogins(url, { ctl: PASSWORD })).rejects.toThrow(
+      /^the login tidegate_ctl_login cannot be made or changed: .*leave SERVICE_DATABASE_PASSWORDS unset$/,
+    );
+  });
+
   it('is told what to do where they do not', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tidegate-migrations-'));
     try {

@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { connect } from './connect.ts';
-import { MIGRATION_LOCK } from './migrate.ts';
+import { MIGRATION_LOCK, NO_PRIVILEGE } from './migrate.ts';
 
 /** The services that use Postgres. A migration makes the role `tidegate_SERVICE` for each. */
 export const DATABASE_SERVICES = ['limiter', 'metering', 'runner', 'console', 'ctl'] as const;
@@ -17,7 +17,7 @@ const loginOf = (service: DatabaseService): string => `tidegate_${service}_login
  * the rights of the service's role. The database must be migrated.
  *
  * @param url of a user that may create roles
- * @throws ConnectError
+ * @throws ConnectError, or an error that says what to do if the user may not create roles
  */
 export async function makeLogins(
   url: string,
@@ -44,7 +44,13 @@ async function makeLogin(client: pg.Client, service: DatabaseService, password: 
        || ' ROLE %I LOGIN PASSWORD %L; GRANT %I TO %I', $1::text, $2::text, $3::text, $1::text) AS sql`,
     [login, scramVerifier(password), `tidegate_${service}`],
   );
-  await client.query(rows[0]?.sql ?? '');
+  await client.query(rows[0]?.sql ?? '').catch((cause: pg.DatabaseError) => {
+    if (cause.code !== NO_PRIVILEGE) throw cause;
+    throw new Error(
+      `the login ${login} cannot be made or changed: ${cause.message}. Let the user in DATABASE_URL create roles, or make the logins as docs/accounts.md says and leave SERVICE_DATABASE_PASSWORDS unset`,
+      { cause },
+    );
+  });
 }
 
 /** The URL with which a service logs in to the database of `url`. */

@@ -26,7 +26,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
  * Postgres' code for a missing privilege. Since version 15, only a database's owner may create
  * tables.
  */
-const NO_PRIVILEGE = '42501';
+export const NO_PRIVILEGE = '42501';
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** This release's migrations, in Prisma's layout. */
