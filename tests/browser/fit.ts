@@ -100,6 +100,7 @@ export function describeFit(site: Site): void {
           ['keys', 'Create key', 'dialog'],
           ['api', `Stop ${MODELS[1]}`, 'alertdialog'],
           ['members', 'Invite', 'dialog'],
+          ['plan', 'Delete organization', 'alertdialog'],
         ] as const) {
           await site.open(page, screen, org);
           for (const width of [360, 1280]) {

@@ -39,7 +39,7 @@ export function OrgMenu({
         </span>
         <span className="icon-chevrons-up-down size-3.5 shrink-0 text-muted" aria-hidden />
       </Dropdown.Trigger>
-      <Dropdown.Popover placement="bottom start">
+      <Dropdown.Popover placement="bottom start" className="max-w-[calc(100vw-2rem)]">
         <Dropdown.Menu aria-label="Organizations" onAction={open}>
           {orgs.map(({ slug, name, plan }) => (
             <Dropdown.Item key={slug} id={slug} textValue={name}>
@@ -162,7 +162,7 @@ export function UserMenu({
           </span>
         )}
       </Dropdown.Trigger>
-      <Dropdown.Popover placement={compact ? 'bottom end' : 'top start'}>
+      <Dropdown.Popover placement={compact ? 'bottom end' : 'top start'} className="max-w-[calc(100vw-2rem)]">
         <Dropdown.Menu aria-label="Account" onAction={act}>
           <Dropdown.Item id="account" textValue="Account">
             <span className="icon-user-round size-4 text-muted" aria-hidden />

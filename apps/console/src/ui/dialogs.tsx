@@ -143,7 +143,7 @@ export function Confirm(props: ConfirmProps) {
                 <div className="space-y-3 text-sm leading-6 text-muted">{asked.current.children}</div>
               )}
             </AlertDialog.Body>
-            <AlertDialog.Footer>
+            <AlertDialog.Footer className="flex-wrap">
               <Button
                 key={isOver ? 'close' : 'cancel'}
                 variant={isOver ? 'secondary' : 'tertiary'}

@@ -30,7 +30,7 @@ export function Figures({ label, figures }: { label: string; figures: readonly F
   return (
     <dl
       aria-label={label}
-      className="grid grid-cols-2 gap-px overflow-hidden rounded-[0.875rem] border border-border bg-border lg:grid-cols-4"
+      className="grid grid-cols-2 gap-px overflow-hidden rounded-[0.875rem] border border-border bg-border xl:grid-cols-4"
     >
       {figures.map(({ name, value, note }) => (
         <div key={name} className="bg-surface px-5 py-4">
@@ -38,7 +38,7 @@ export function Figures({ label, figures }: { label: string; figures: readonly F
           <dd className="mt-1 text-xl font-semibold tracking-[-0.02em] tabular-nums max-sm:wrap-anywhere">
             {value}
           </dd>
-          <dd className="mt-1 min-h-8 text-xs leading-4 text-muted xl:min-h-4">{note}</dd>
+          <dd className="mt-1 min-h-8 text-xs leading-4 text-muted sm:min-h-4">{note}</dd>
         </div>
       ))}
     </dl>

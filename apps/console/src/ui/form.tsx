@@ -34,8 +34,8 @@ interface FormProps extends Omit<ComponentProps<typeof FormRoot>, 'onSubmit'> {
  * Shows all errors at once, each at its field, and focuses the first of these fields. Keeps what
  * the user typed. The browser validates nothing, because it would keep refusing a field that was
  * invalid once. But a date or a number that it cannot read would count as empty: the form is then
- * not sent. Nor is it while it is being sent: Enter in a field sends it again, even though its button
- * waits.
+ * not sent. Nor is it while it is being sent: Enter in a field sends it again, even though its
+ * button waits.
  */
 export function Form({ refusal, fields, children, onSubmit, ...props }: FormProps) {
   const form = useRef<HTMLFormElement>(null);

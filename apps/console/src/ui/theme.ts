@@ -4,7 +4,8 @@ export const STORED = 'tidegate-theme';
 
 /**
  * Applies the chosen theme. While none is chosen, it applies the system's theme and follows its
- * changes. Paper is white, so what is printed is light. It becomes the text of a script, so it may use nothing but its parameter.
+ * changes. Pages print in the light theme, because paper is white. This function becomes the text
+ * of a script, so it may use nothing but its parameter.
  */
 export function followTheme(stored: string): void {
   const system = matchMedia('(prefers-color-scheme: dark)');
