@@ -70,7 +70,7 @@ export function startForgetting(options: {
   readonly logger: Logger;
 }): Chore {
   const { deletedOrgs, link, everyMs, logger } = options;
-  const outage = createOutage(logger, 'a deleted organization could not be removed from Redis');
+  const outage = createOutage(logger, 'the removal of deleted organizations from Redis failed');
   return startChore({
     everyMs,
     onError: (err) => outage.failed(err),

@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { newRequestId, orgTagOf } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { callUnary } from '@tidegate/rpc';
+import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import type { Limiter } from '../limiter.ts';
 import { LimiterError } from '../limiter-error.ts';
 import type { NoticeHub } from '../notices/hub.ts';
+import type { RedisLink } from '../redis/link.ts';
 import type { Store } from '../redis/store.ts';
 import { readKey } from '../seeding/rows.ts';
 import { seedKey } from '../seeding/seed.ts';
@@ -22,7 +24,7 @@ import {
 import { beatingInstance, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
 import type { LimiterTiming } from '../timing.ts';
-import { DeletedOrgs } from './deleted-orgs.ts';
+import { DeletedOrgs, startForgetting } from './deleted-orgs.ts';
 
 /** Keeps the chore from running until a test decides that it may. */
 const NEVER_MS = 2_000_000_000;
@@ -205,4 +207,22 @@ describe('a deleted organization', () => {
     await expect(forget(session, orgId)).rejects.toThrow('was not deleted');
     expect((await keysOf(orgId)).sort()).toEqual(before.sort());
   });
+});
+
+it('while Postgres is away, the log does not say that an organization was deleted', async () => {
+  const said: string[] = [];
+  const destination = { write: (line: string) => said.push(JSON.parse(line).msg) };
+  const logger = createLogger({ service: 'limiter', level: 'info', destination });
+  const nowhere = connectDb('postgresql://nobody@127.0.0.1:1/none');
+  const notices = {} as NoticeHub;
+  const deletedOrgs = new DeletedOrgs({ ...test.scriptDepsAt(0), db: nowhere, notices });
+  const link = { ready: () => true } as RedisLink;
+  const chore = startForgetting({ deletedOrgs, link, everyMs: 10, logger });
+  try {
+    await eventually(() => said.length > 0);
+    expect(said).toEqual(['the removal of deleted organizations from Redis failed: trying again']);
+  } finally {
+    await chore.stop();
+    await closeDb(nowhere);
+  }
 });
