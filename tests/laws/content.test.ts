@@ -125,7 +125,7 @@ describe('content', () => {
   it('comes through while processes are killed, and into a dead letter', async () => {
     const refused = await secretKey();
     await db.$executeRawUnsafe(
-      `ALTER TABLE request ADD CONSTRAINT refused CHECK (key_id <> '${refused.id}')`,
+      `ALTER TABLE request ADD CONSTRAINT refused_check CHECK (key_id <> '${refused.id}')`,
     );
     await call(base(), { key: refused.key, body: requestOf(canaries, 'whole') });
     const isDead = ({ where, bytes }: Place) =>
