@@ -465,7 +465,7 @@ describe('an installation from the beginning', () => {
       await ctl(['pool', 'set', '--name', name, '--capacity', '80'], pools);
     const { out } = await ctl(['pool', 'list'], pools);
     expect(out).toMatch(/^Name +Capacity +Always on +In use +Waiting +Models\n/);
-    expect(out).toMatch(/^gone +80 +0 +– +– +0$/m);
+    expect(out).toMatch(/^gone +80 +0 +- +- +0$/m);
     expect(out).toMatch(/^gpu0 +80 +0 +70 +1 +0$/m);
     await db.runnerPool.deleteMany();
   });

@@ -2,14 +2,15 @@ import type { PoolView } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
+import { NONE } from '../output/values.ts';
 import { operation, toWhole } from './verb.ts';
 
 const columns: Column<PoolView>[] = [
   { title: 'Name', cell: (pool) => pool.name },
   { title: 'Capacity', cell: (pool) => pool.capacity ?? 'no limit' },
   { title: 'Always on', cell: (pool) => pool.permanent },
-  { title: 'In use', cell: (pool) => pool.inUse ?? '–' },
-  { title: 'Waiting', cell: (pool) => pool.waiting ?? '–' },
+  { title: 'In use', cell: (pool) => pool.inUse ?? NONE },
+  { title: 'Waiting', cell: (pool) => pool.waiting ?? NONE },
   { title: 'Models', cell: (pool) => pool.models },
 ];
 

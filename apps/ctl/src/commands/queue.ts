@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { CommandError, type Context, OPERATOR, print, requiredRedisUrl } from '../context.ts';
 import { countText, facts, table, time } from '../output/table.ts';
+import { NONE } from '../output/values.ts';
 import type { DeadLetter, QueueStatus } from '../queue-admin.ts';
 import { toWhole, verb } from './verb.ts';
 
@@ -54,7 +55,7 @@ const statusText = (status: QueueStatus): string =>
 const deadText = (dead: DeadLetter[]): string =>
   table(dead, [
     { title: 'Id', cell: (letter) => letter.id },
-    { title: 'Failed', cell: (letter) => time(letter.failedAt, '-') },
+    { title: 'Failed', cell: (letter) => time(letter.failedAt, NONE) },
     { title: 'Attempts', cell: (letter) => letter.attempts },
     { title: 'Settlements', cell: (letter) => letter.settlements },
     { title: 'Reason', cell: (letter) => letter.reason },
