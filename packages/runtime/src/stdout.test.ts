@@ -109,7 +109,8 @@ describe('lines', () => {
     child.send('exit');
     const lines = (await read).trimEnd().split('\n');
     expect(lines.length).toBeGreaterThan(4_000);
-    expect(lines.length).toBeLessThan(4_400);
+    // The pipe and this reader hold some more.
+    expect(lines.length).toBeLessThan(5_000);
     expect(lines.every((line, i) => line === i + 'x'.repeat(1_000))).toBe(true);
   });
 });

@@ -1,4 +1,4 @@
-import { write, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 
 /** Where log lines go. */
 export interface Destination {
@@ -14,17 +14,17 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const WRITE_BYTES = 32 * 1024;
 const MAX_WRITE_BYTES = 64 * 1024;
 const WRITE_MS = 100;
-/** The time after a write that failed. A pipe that is only full is tried again after WRITE_MS. */
+/** The time after which a full pipe is tried again. */
+const FULL_MS = 10;
+/** The time after a write that failed. */
 const FAILED_MS = 1_000;
-/** At exit, a full pipe gets a second in all, in short steps, for its reader to empty it. */
+/** At exit, a full pipe gets a second in all for its reader to empty it. */
 const LAST_TRIES = 100;
-const LAST_TRY_MS = 10;
-const STDOUT = 1;
 
 /**
  * Opens stdout for lines. It may be a file on a full disk, or a pipe whose reader is slow or gone.
- * Then lines wait, and are dropped past their bound. At exit, those that stdout takes are written
- * synchronously. Pino's own destination would then retry for ever.
+ * Then lines wait, and are dropped past their bound. At exit, those that stdout takes are written.
+ * Pino's own destination would then retry for ever.
  */
 export function openStdout(): Destination {
   if (opened) return opened;
@@ -37,11 +37,18 @@ export function openStdout(): Destination {
 /** All loggers of a process share it, so that their lines stay in order. */
 let opened: Destination | undefined;
 
+/**
+ * Writes synchronously. A write that a thread still makes at exit could not be awaited, and the
+ * last lines would get between its own.
+ */
 class Stdout implements Destination {
-  /** The oldest first, without what is being written. The first may be the rest of a line. */
+  /** Node makes a pipe non-blocking when its stdout is first used. So a write takes what fits. */
+  readonly #fd = process.stdout.fd;
+  /** The oldest first. The first may be the rest of a line. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  #isWriting = false;
+  /** Whether the last write left something. Then lines wait for the timer. */
+  #isStuck = false;
   #isDue = false;
 
   write(line: string): void {
@@ -49,58 +56,49 @@ class Stdout implements Destination {
     if (this.#waitingBytes + bytes.length > MAX_WAITING_BYTES) return;
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
-    this.#writeWhenDue();
+    if (this.#waitingBytes >= WRITE_BYTES && !this.#isStuck) this.#writeNow();
+    else this.#writeIn(WRITE_MS);
   }
 
   /** At exit. */
   writeLast(): void {
-    let rest = Buffer.concat(this.#waiting.splice(0));
-    for (let tries = 0; rest.length > 0 && tries < LAST_TRIES; ) {
-      try {
-        rest = rest.subarray(writeSync(STDOUT, rest));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
-        tries++;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LAST_TRY_MS);
-      }
-    }
+    for (let tries = 0; tries < LAST_TRIES && this.#writeAll() === FULL_MS; tries++)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_MS);
   }
 
-  #writeWhenDue(): void {
-    if (this.#isWriting || this.#waitingBytes === 0) return;
-    if (this.#waitingBytes >= WRITE_BYTES) this.#writeNow();
-    else if (!this.#isDue) this.#writeSoon();
+  #writeNow(): void {
+    const waitMs = this.#writeAll();
+    this.#isStuck = waitMs > 0;
+    if (this.#isStuck) this.#writeIn(waitMs);
   }
 
   /** The timer does not keep the process alive: what still waits is written at exit. */
-  #writeSoon(): void {
+  #writeIn(ms: number): void {
+    if (this.#isDue) return;
     this.#isDue = true;
     setTimeout(() => {
       this.#isDue = false;
       this.#writeNow();
-    }, WRITE_MS).unref();
+    }, ms).unref();
   }
 
-  #writeNow(): void {
-    if (this.#isWriting || this.#waitingBytes === 0) return;
-    this.#isWriting = true;
-    const piece = this.#take();
-    write(STDOUT, piece, (error, written) => {
-      const rest = error ? piece : piece.subarray(written);
-      if (rest.length > 0) this.#waiting.unshift(rest);
-      this.#waitingBytes += rest.length;
-      if (!error) {
-        this.#isWriting = false;
-        return this.#writeWhenDue();
+  /** Returns the time after which to try again. 0: everything is written. */
+  #writeAll(): number {
+    while (this.#waiting.length > 0) {
+      const piece = this.#take();
+      let written = 0;
+      try {
+        written = writeSync(this.#fd, piece);
+      } catch (error) {
+        this.#putBack(piece);
+        return (error as NodeJS.ErrnoException).code === 'EAGAIN' ? FULL_MS : FAILED_MS;
       }
-      setTimeout(
-        () => {
-          this.#isWriting = false;
-          this.#writeNow();
-        },
-        error.code === 'EAGAIN' ? WRITE_MS : FAILED_MS,
-      ).unref();
-    });
+      if (written < piece.length) {
+        this.#putBack(piece.subarray(written));
+        return FULL_MS;
+      }
+    }
+    return 0;
   }
 
   /** Takes whole lines that fit into one write, at least one. */
@@ -114,5 +112,10 @@ class Stdout implements Destination {
     }
     this.#waitingBytes -= bytes;
     return Buffer.concat(this.#waiting.splice(0, lines));
+  }
+
+  #putBack(piece: Buffer): void {
+    this.#waiting.unshift(piece);
+    this.#waitingBytes += piece.length;
   }
 }

@@ -48,6 +48,8 @@ describe('testRedisCluster', () => {
       const replica = cluster.nodes[cluster.nodes.indexOf(master as never) + 3];
       expect(await master?.isMaster()).toBe(true);
       expect(await replica?.isMaster()).toBe(false);
+      // A replica has each write a moment later.
+      await eventually(async () => (await command(`redis://127.0.0.1:${replica?.port}`, 'DBSIZE')) === 1);
       master?.running.kill('SIGKILL');
       await eventually(() => replica?.isMaster());
       await cluster.whole();
