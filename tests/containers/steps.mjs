@@ -28,7 +28,7 @@ export async function start(here) {
   return 'stores, migrations, the first organization, all services healthy';
 }
 
-/** README's steps. @param {Installation} here @param {World} world */
+/** A published model, a key, an answer. @param {Installation} here @param {World} world */
 export async function firstAnswer(here, world) {
   await here.ctl(publishing('demo-text'));
   world.key = (await here.ctl(['key', 'create', '--org', 'acme', '--name', 'containers'])).key;

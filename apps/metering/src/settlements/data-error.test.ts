@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { expect, it } from '@jest/globals';
+import { ensureRequestPartitions } from '@tidegate/db';
+import { ownTestDb } from '@tidegate/testing/hooks';
 import { settlement } from '../testing/fixture.ts';
 import { isDataError } from './data-error.ts';
 import { writeSettlements } from './write.ts';
 
-let postgres: TestPostgres;
-let db: Db;
-beforeAll(async () => {
-  postgres = await testPostgres();
-  db = createDb(postgres.url, PATIENT_DB);
-});
-afterAll(async () => {
-  await closeDb(db);
-  await postgres.drop();
-});
+const db = ownTestDb();
 
 const errorOf = (failed: Promise<unknown>): Promise<unknown> =>
   failed.then(
@@ -24,12 +15,12 @@ const errorOf = (failed: Promise<unknown>): Promise<unknown> =>
 
 it('the data is not to blame for a missing partition', async () => {
   const reservedAtMs = Date.UTC(2026, 0, 2);
-  const missing = await errorOf(writeSettlements(db, [settlement({ reservedAtMs })]));
+  const missing = await errorOf(writeSettlements(db(), [settlement({ reservedAtMs })]));
   expect(String(missing)).toContain('no partition');
   expect(isDataError(missing)).toBe(false);
-  await ensureRequestPartitions(db, ['2026-01-02']);
+  await ensureRequestPartitions(db(), ['2026-01-02']);
   const tooMuch = settlement({ reservedAtMs, chargedTokens: 99_999 });
-  expect(isDataError(await errorOf(writeSettlements(db, [tooMuch])))).toBe(true);
+  expect(isDataError(await errorOf(writeSettlements(db(), [tooMuch])))).toBe(true);
 });
 
 it.each([
@@ -37,6 +28,6 @@ it.each([
   ['aucune partition de la relation « request » trouvée pour la ligne', false],
   ['neue Zeile für Relation »request_20260102« verletzt Check-Constraint »request_usage_check«', true],
 ])('whatever the language of the server: %s', async (message, expected) => {
-  const raised = db.$executeRawUnsafe(`DO $$ BEGIN RAISE '${message}' USING ERRCODE = '23514'; END $$`);
+  const raised = db().$executeRawUnsafe(`DO $$ BEGIN RAISE '${message}' USING ERRCODE = '23514'; END $$`);
   expect(isDataError(await errorOf(raised))).toBe(expected);
 });
