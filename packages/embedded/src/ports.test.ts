@@ -20,11 +20,14 @@ describe('freePort', () => {
 });
 
 describe('FreePorts', () => {
-  /** Above the range from which all other servers of tests take theirs. */
-  const unusedPort = () => 32_000 + Math.floor(Math.random() * 700);
+  /**
+   * Above the range from which all other servers of tests take theirs. Each test has a range of its
+   * own, because marks outlive a test.
+   */
+  const unusedPort = (from: number) => from + Math.floor(Math.random() * 300);
 
   it('gives no port twice, whoever asks, though nobody listens yet', async () => {
-    const first = unusedPort();
+    const first = unusedPort(32_000);
     const [one, other] = [new FreePorts(first, 4), new FreePorts(first, 4)];
     const given = new Set<number>();
     const takers = [one, other, one, other, one, other];
@@ -39,7 +42,7 @@ describe('FreePorts', () => {
   });
 
   it('passes over a port that something listens on', async () => {
-    const port = unusedPort();
+    const port = unusedPort(32_400);
     const server = await listen(port);
     try {
       await expect(new FreePorts(port, 1).take()).rejects.toThrow(/No free port/);
