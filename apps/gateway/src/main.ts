@@ -30,7 +30,8 @@ import { createConnector } from './upstream/connector.ts';
 
 /** Added to the time for draining, to end remaining requests, flush and close. */
 const SHUTDOWN_MARGIN_MS = 20_000;
-const FLUSH_MS = 8_000;
+/** How long the last settlements wait for a limiter, if none can be reached. */
+const NO_LIMITER_MS = 8_000;
 const LAST_REFUSALS_MS = 3_000;
 /**
  * Less than 5 s, after which common model servers close idle connections, possibly as the next
@@ -74,7 +75,8 @@ runService('gateway', async (service) => {
   watches.start();
   service.onShutdown('catalog watches', () => watches.stop());
   limiter.start();
-  service.onShutdown('limiter session', () => endSession(limiter, log));
+  let shutdownEndMs = 0;
+  service.onShutdown('limiter session', () => endSession(limiter, log, shutdownEndMs - monotonicMs()));
   service.onShutdown('reports of refusals', () => sendLastReport(refusals, log));
 
   const admin = await startAdmin({
@@ -88,7 +90,10 @@ runService('gateway', async (service) => {
   service.onShutdown('admin', () => admin.close());
   const started = await startServer(gateway);
   server = started;
-  service.onShutdown('requests', () => started.drain(config.SHUTDOWN_TIMEOUT_MS));
+  service.onShutdown('requests', () => {
+    shutdownEndMs = monotonicMs() + config.SHUTDOWN_TIMEOUT_MS;
+    return started.drain(config.SHUTDOWN_TIMEOUT_MS);
+  });
   log.info({ port: started.port, adminPort: admin.port }, 'gateway is listening');
 });
 
@@ -133,8 +138,14 @@ function missingFor(
   return watches.tried ? null : 'the runners of some pools have not been asked yet';
 }
 
-async function endSession(limiter: RemoteLimiter, log: Logger): Promise<void> {
-  if (!(await limiter.flush(FLUSH_MS)))
+/**
+ * @param leftMs of the time for answers. The settlements of those that have ended may use it, since
+ *   without them these answers would be charged in full.
+ */
+async function endSession(limiter: RemoteLimiter, log: Logger, leftMs: number): Promise<void> {
+  const left = limiter.unacknowledged;
+  if (left > 0) log.info({ left }, 'waiting until a limiter acknowledges the last calls');
+  if (!(await limiter.flush({ timeoutMs: Math.max(NO_LIMITER_MS, leftMs), aloneMs: NO_LIMITER_MS })))
     log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
   limiter.stop();
 }

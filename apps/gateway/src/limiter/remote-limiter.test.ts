@@ -679,7 +679,38 @@ describe('a settlement', () => {
     expect(limiter.ready).toBe(false);
     expect(await limiter.admit(limiter.admissionHandle('org_1', 'd'), admission)).toBe(INTERNAL_ERROR);
     fake.answers.settle = () => ({ settle: {} });
-    expect(await limiter.flush(60_000)).toBe(true);
+    expect(await limiter.flush({ timeoutMs: 60_000, aloneMs: 60_000 })).toBe(true);
     expect(limiter.ready).toBe(true);
+  });
+
+  describe('at shutdown', () => {
+    const HOUR_MS = 3_600_000;
+
+    it('is waited for while a limiter keeps the session but cannot reach Redis', async () => {
+      let nowMs = 0;
+      const { limiter, fake } = await start({ ...PATIENT, nowMs: () => nowMs });
+      fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
+      await limiter.settle(limiter.admissionHandle('org_1', 'a1'), settlement);
+      const flushed = limiter.flush({ timeoutMs: HOUR_MS, aloneMs: 10 });
+      for (let i = 0; i < 5; i++) {
+        nowMs += 100;
+        const tries = fake.of('settle').length;
+        await eventually(() => fake.of('settle').length > tries + 1);
+      }
+      fake.answers.settle = () => ({ settle: {} });
+      expect(await flushed).toBe(true);
+    });
+
+    it.each([
+      ['the shutdown has time', false, { timeoutMs: 30, aloneMs: HOUR_MS }],
+      ['a limiter is awaited', true, { timeoutMs: HOUR_MS, aloneMs: 30 }],
+    ])('is given up after as long as %s', async (_how, alone, limits) => {
+      const { limiter, fake } = await start();
+      fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
+      await limiter.settle(limiter.admissionHandle('org_1', 'a1'), settlement);
+      if (alone) fake.stop();
+      expect(await limiter.flush(limits)).toBe(false);
+      expect(limiter.unacknowledged).toBe(1);
+    });
   });
 });

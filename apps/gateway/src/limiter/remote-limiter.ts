@@ -28,6 +28,13 @@ export interface RemoteLimiterOptions extends SessionOptions, InstanceOptions {
   readonly onLeaseLost: (instanceId: string) => void;
 }
 
+/** How long to wait for acknowledgements, in milliseconds. */
+export interface FlushLimits {
+  readonly timeoutMs: number;
+  /** Without a session. A limiter that lacks Redis keeps its session, and may get Redis back. */
+  readonly aloneMs: number;
+}
+
 const RETRY_MS = 500;
 /** As long as a real id, so that messages are as long as real ones. */
 const REHEARSED_ADMISSION = REHEARSAL.padEnd(24, '-');
@@ -248,16 +255,23 @@ export class RemoteLimiter {
     return !!reply?.reportRefusals;
   }
 
-  /** Waits for all acknowledgements. Resolves to false if the time runs out first. */
-  async flush(timeoutMs: number): Promise<boolean> {
-    const endMs = this.#options.nowMs() + timeoutMs;
+  /**
+   * Waits for all acknowledgements. Resolves to false once `timeoutMs` have passed, or no session
+   * has been up for `aloneMs`.
+   */
+  async flush({ timeoutMs, aloneMs }: FlushLimits): Promise<boolean> {
+    const { nowMs, reconnectMs } = this.#options;
     const isDone = () => this.#unacknowledged.size === 0 && !this.#restores.busy;
-    while (!isDone() && this.#options.nowMs() < endMs) {
+    const endMs = nowMs() + timeoutMs;
+    let aloneSinceMs = nowMs();
+    while (!isDone()) {
+      if (this.#session.up) aloneSinceMs = nowMs();
+      if (nowMs() >= Math.min(endMs, aloneSinceMs + aloneMs)) return false;
       this.#unacknowledged.retry();
       this.#restores.retry();
-      await new Promise((resolve) => setTimeout(resolve, this.#options.reconnectMs));
+      await new Promise((resolve) => setTimeout(resolve, reconnectMs));
     }
-    return isDone();
+    return true;
   }
 
   #restored(lost: LostGrant, { restore, takeLargeBody }: LimiterReply): void {
