@@ -14,6 +14,7 @@ import { plans } from './plans.ts';
 import { exactQuota, slots } from './races.ts';
 import { revocation } from './revocation.ts';
 import type { Scenario } from './scenario.ts';
+import { stopping } from './stopping.ts';
 
 export const SCENARIOS: readonly Scenario[] = [
   killsOf('kills', 'kills of everything, one after the other', EVERYTHING),
@@ -29,6 +30,7 @@ export const SCENARIOS: readonly Scenario[] = [
   slots,
   hangUps,
   ...outages,
+  stopping,
   revocation,
   plans,
   midnight,
