@@ -8,6 +8,8 @@ export interface OutgoingRequest {
   /** Makes it a POST, even if it is empty. */
   readonly body?: string | Readable | undefined;
   readonly signal: AbortSignal;
+  /** Ends the request, or its answer, when nothing has been sent or received for this long. */
+  readonly silenceMs?: number;
 }
 
 /**
@@ -18,12 +20,14 @@ export interface OutgoingRequest {
  * of the answer still waits to be read or decompressed. It also has V8 compile its parser, which
  * takes 0.1 s of a core just when callers who waited for a model are forwarded to it.
  */
-export function sendRequest({ url, headers, body, signal }: OutgoingRequest): Promise<IncomingMessage> {
+export function sendRequest(outgoing: OutgoingRequest): Promise<IncomingMessage> {
+  const { url, headers, body, signal, silenceMs } = outgoing;
   const begin = url.startsWith('https:') ? secure : plain;
   const method = body === undefined ? 'GET' : 'POST';
   return new Promise((resolve, reject) => {
     const request = begin(url, { agent: false, method, headers, signal }, resolve);
     request.on('error', reject);
+    if (silenceMs) request.setTimeout(silenceMs, () => request.destroy());
     // An answer that switches protocols is neither a response nor an error.
     request.on('close', () => reject(new Error('no answer')));
     // A body that fails is an error of the request, too.

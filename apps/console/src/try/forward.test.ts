@@ -112,6 +112,22 @@ describe('a request from the console', () => {
     await gone;
   });
 
+  it('is given up when the gateway hangs, before or within its answer', async () => {
+    api.removeAllListeners('request').on('request', (request) => request.resume());
+    expect((await ask(`Bearer ${KEY}`, { silenceMs: 50 })).status).toBe(504);
+    api.removeAllListeners('request').on('request', (request, response) => {
+      request.resume();
+      response.writeHead(200).write('begun');
+    });
+    const answer = await ask(`Bearer ${KEY}`, { silenceMs: 500 });
+    const end = answer.text().then(
+      () => answer.status,
+      () => 'broken off',
+    );
+    // 504: on a busy machine, the time may be over before the answer begins.
+    expect(['broken off', 504]).toContain(await end);
+  });
+
   it('is not redirected', async () => {
     api.removeAllListeners('request').on('request', (request, response) => {
       request.resume();

@@ -3,8 +3,12 @@ import { Readable } from 'node:stream';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { BEARER, ERRORS, errorBody } from '@tidegate/contracts';
 import type { Actor, Control } from '@tidegate/control';
+import { LIMITS } from '@tidegate/limits';
 import { sendRequest } from '@tidegate/upstream';
 import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
+
+/** A gateway is never silent for longer, unless it hangs: it may have to wake a model first. */
+const SILENCE_MS = LIMITS.coldStartMs + LIMITS.streamMaxMs.alwaysOn;
 
 const PASSED_BACK = ['content-type', 'retry-after', 'x-request-id', 'x-should-retry'];
 
@@ -14,6 +18,8 @@ export interface TryDeps {
   readonly org: string;
   /** Base URL of the API. */
   readonly apiUrl: string;
+  /** How long the API may be silent. */
+  readonly silenceMs?: number;
 }
 
 /**
@@ -25,12 +31,14 @@ export interface TryDeps {
  */
 export async function answerTry(
   request: Request,
-  { control, actor, org, apiUrl }: TryDeps,
+  { control, actor, org, apiUrl, silenceMs = SILENCE_MS }: TryDeps,
 ): Promise<Response> {
   const key = BEARER.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
   const known = await control.tryKey(actor, { org, key });
   if (!known.ok) return new Response(null, { status: known.refusal.code === 'forbidden' ? 403 : 404 });
-  return known.value ? forward(request, key, apiUrl) : Response.json(UNKNOWN_KEY, UNAUTHORIZED);
+  return known.value
+    ? forward(request, key, { apiUrl, silenceMs })
+    : Response.json(UNKNOWN_KEY, UNAUTHORIZED);
 }
 
 const UNAUTHORIZED = {
@@ -43,7 +51,11 @@ const UNKNOWN_KEY = errorBody({
 });
 
 /** Passes the key on without keeping or logging it. A caller that hangs up ends the request. */
-async function forward(request: Request, key: string, apiUrl: string): Promise<Response> {
+async function forward(
+  request: Request,
+  key: string,
+  { apiUrl, silenceMs }: { readonly apiUrl: string; readonly silenceMs: number },
+): Promise<Response> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     authorization: `Bearer ${key}`,
@@ -57,6 +69,7 @@ async function forward(request: Request, key: string, apiUrl: string): Promise<R
       headers,
       body,
       signal: request.signal,
+      silenceMs,
     });
     const status = answer.statusCode ?? 0;
     // A redirect is not passed back: the key is for this API.
