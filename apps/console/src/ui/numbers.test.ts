@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { duration, share } from './numbers.ts';
+import { duration, inColumn, share } from './numbers.ts';
 
 it.each([
   [null, '–'],
@@ -23,4 +23,12 @@ it.each([
   [0, 0, undefined],
 ])('shows %s of %s requests as %s', (part, requests, text) => {
   expect(share(part, requests)).toBe(text);
+});
+
+it.each([
+  [99_999_999_999, '99,999,999,999'],
+  [100_000_000_000, '100B'],
+  [18_977_956_000_000, '19T'],
+])('shows a count of %s in a column as %s', (value, text) => {
+  expect(inColumn(value)).toBe(text);
 });

@@ -1,6 +1,8 @@
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 
+const NO_ROOM = 100_000_000_000;
+
 const MS_A_SECOND = 1_000;
 const S_A_MINUTE = 60;
 const S_AN_HOUR = 3_600;
@@ -17,6 +19,8 @@ export const counted = (count: number, unit: string): string =>
   `${whole(count)} ${unit}${count === 1 ? '' : 's'}`;
 /** 12.3K */
 export const compact = (value: number): string => COMPACT.format(value);
+/** 12,345, and 123.5B where a column of a table has no room for all digits. The CSV has them. */
+export const inColumn = (value: number): string => (value < NO_ROOM ? whole(value) : compact(value));
 
 /** 840 ms, 1.24 s, 12.4 s. A dash for null. */
 export function duration(ms: number | null): string {

@@ -3,7 +3,7 @@
 import type { UsageModelView } from '@tidegate/control';
 import { useState } from 'react';
 import { Link } from '../ui/link.tsx';
-import { duration, whole } from '../ui/numbers.ts';
+import { duration, inColumn } from '../ui/numbers.ts';
 import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import type { UsageChoice } from './filter.ts';
@@ -11,10 +11,10 @@ import type { UsageChoice } from './filter.ts';
 const PAGE = 20;
 
 const COLUMNS: readonly { name: string; width: string; cell: (row: UsageModelView) => string }[] = [
-  { name: 'Requests', width: 'w-22', cell: (row) => whole(row.requests) },
-  { name: 'Errors', width: 'w-18', cell: (row) => whole(row.errors) },
-  { name: 'Tokens in', width: 'w-27', cell: (row) => whole(row.promptTokens) },
-  { name: 'Tokens out', width: 'w-27', cell: (row) => whole(row.completionTokens) },
+  { name: 'Requests', width: 'w-22', cell: (row) => inColumn(row.requests) },
+  { name: 'Errors', width: 'w-18', cell: (row) => inColumn(row.errors) },
+  { name: 'Tokens in', width: 'w-27', cell: (row) => inColumn(row.promptTokens) },
+  { name: 'Tokens out', width: 'w-27', cell: (row) => inColumn(row.completionTokens) },
   { name: 'Average time', width: 'w-22 whitespace-normal', cell: (row) => duration(row.averageMs) },
 ];
 

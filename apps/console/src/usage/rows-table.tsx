@@ -3,20 +3,20 @@
 import type { UsageRowView } from '@tidegate/control';
 import { useMoreRows } from '../ui/all-rows.ts';
 import { Link } from '../ui/link.tsx';
-import { duration, whole } from '../ui/numbers.ts';
+import { duration, inColumn, whole } from '../ui/numbers.ts';
 import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import type { UsageChoice } from './filter.ts';
 
 const COLUMNS: readonly { name: string; width: string; cell: (row: UsageRowView) => string }[] = [
-  { name: 'Requests', width: 'w-22', cell: (row) => whole(row.requests) },
-  { name: 'Errors', width: 'w-18', cell: (row) => whole(row.errors) },
-  { name: 'Tokens in', width: 'w-27', cell: (row) => whole(row.promptTokens) },
-  { name: 'Tokens out', width: 'w-27', cell: (row) => whole(row.completionTokens) },
+  { name: 'Requests', width: 'w-22', cell: (row) => inColumn(row.requests) },
+  { name: 'Errors', width: 'w-18', cell: (row) => inColumn(row.errors) },
+  { name: 'Tokens in', width: 'w-27', cell: (row) => inColumn(row.promptTokens) },
+  { name: 'Tokens out', width: 'w-27', cell: (row) => inColumn(row.completionTokens) },
   {
     name: 'Reserved or unreported',
     width: 'w-28 whitespace-normal',
-    cell: (row) => whole(row.reservedTokens),
+    cell: (row) => inColumn(row.reservedTokens),
   },
   { name: 'Average time', width: 'w-28', cell: (row) => duration(row.averageMs) },
 ];
