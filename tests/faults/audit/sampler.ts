@@ -14,11 +14,13 @@ export interface LiveLimits {
     readonly requestsPerMonth: number;
     readonly tokensPerMonth: number;
   };
-  readonly keys: readonly { readonly id: string; readonly atOnce: number }[];
 }
 
-/** Checks what must hold at every instant. */
-export function liveViolations(org: LiveLimits, live: Live): string[] {
+/**
+ * Checks what must hold at every instant.
+ * @param caps the requests at once of each key, by id
+ */
+export function liveViolations(org: LiveLimits, caps: ReadonlyMap<string, number>, live: Live): string[] {
   const found: string[] = [];
   const must = (holds: boolean, text: string) => void (holds || found.push(`${org.slug}: ${text}`));
   const { most } = org;
@@ -38,7 +40,7 @@ export function liveViolations(org: LiveLimits, live: Live): string[] {
     `${live.charged} + ${live.reserved} tokens in the month of ${most.tokensPerMonth}`,
   );
   for (const [id, counted, open] of Array.isArray(live.keys) ? live.keys : []) {
-    const cap = org.keys.find((key) => key.id === id)?.atOnce ?? 0;
+    const cap = caps.get(id) ?? 0;
     must(counted === open, `${id}: ${counted} slots counted, ${open} open records`);
     must(counted <= cap, `${id}: ${counted} in flight, at most ${cap}`);
   }
@@ -100,7 +102,7 @@ export class Sampler {
       const live = await readLive(this.#world, org);
       this.#redisSinceMs = Math.min(this.#redisSinceMs, Date.now());
       this.samples++;
-      for (const text of liveViolations(org, live)) this.violations.add(text);
+      for (const text of liveViolations(org, this.#world.caps, live)) this.violations.add(text);
       const holders = await this.#holders(live.instances);
       for (const text of heldTooLong(holders, Date.now(), this.#backendUpSinceMs()))
         this.violations.add(`${org.slug}: ${text}`);
