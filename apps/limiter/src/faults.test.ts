@@ -17,6 +17,9 @@ import { anAdmitInput } from './testing/admit-input.ts';
 import { changePlan, connectDb, makeKey, makeOrg, openStore, startTestLimiter } from './testing/fixture.ts';
 import { beatingInstance, monthOfOrg, PATIENT_CALL, Rig } from './testing/rig.ts';
 
+/** No answer of Redis is late. */
+const PATIENT_MS = 60_000;
+
 let postgres: TestPostgres;
 let redis: TestRedis;
 let db: Db;
@@ -131,6 +134,26 @@ describe('a Redis that hangs', () => {
     }
     await eventually(async () => (await session.ask({ heartbeat: { instanceId } })).heartbeat);
     expect((await session.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
+  });
+
+  it('leaves a limiter able to show that it lives, when a heartbeat follows calls that wait', async () => {
+    const session = rig.session(await rig.limiter({ timing: { answerTimeoutMs: PATIENT_MS } }));
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(session);
+    await session.decide({ admit: anAdmitInput(key, instanceId) });
+    expect((await session.ask({ heartbeat: { instanceId } })).heartbeat).toBeTruthy();
+    expect(session.signs).toBe(0);
+    for (const pid of redis.pids) process.kill(pid, 'SIGSTOP');
+    let asked: Promise<unknown>[] = [];
+    try {
+      asked = [session.decide({ admit: anAdmitInput(key, instanceId) })];
+      await new Promise((resolve) => setImmediate(resolve));
+      asked.push(session.ask({ heartbeat: { instanceId } }));
+      await eventually(() => session.signs === 1);
+    } finally {
+      for (const pid of redis.pids) process.kill(pid, 'SIGCONT');
+    }
+    expect(await Promise.all(asked)).toMatchObject([{ admitted: {} }, { heartbeat: { leaseLost: false } }]);
   });
 });
 

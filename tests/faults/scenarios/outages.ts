@@ -74,6 +74,7 @@ const TARGETS: readonly Target[] = [
     down: async (_world, { redis }) => redis.signal('SIGSTOP'),
     up: async (_world, { redis }) => redis.signal('SIGCONT'),
   },
+  stallingRedis(),
   {
     id: 'metering',
     name: 'metering hung (SIGSTOP)',
@@ -89,6 +90,35 @@ const TARGETS: readonly Target[] = [
     up: signals(['runner'], 'SIGCONT'),
   },
 ];
+
+/** As a slow disk makes it. Less than gateways wait for a decision. */
+const STALL_MS = 1_000;
+
+function stallingRedis(): Target {
+  let going = false;
+  let done = Promise.resolve();
+  return {
+    id: 'stalling-redis',
+    name: 'Redis standing still for a second, again and again (SIGSTOP)',
+    needed: false,
+    async down(_world, { redis }) {
+      going = true;
+      const stall = async () => {
+        while (going) {
+          redis.signal('SIGSTOP');
+          await pause(STALL_MS);
+          redis.signal('SIGCONT');
+          await pause(STALL_MS);
+        }
+      };
+      done = stall();
+    },
+    async up() {
+      going = false;
+      await done;
+    },
+  };
+}
 
 /** Each store and service is unavailable for a minute, under load. */
 export const outages: readonly Scenario[] = TARGETS.map((target) => ({

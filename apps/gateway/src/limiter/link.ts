@@ -21,8 +21,8 @@ export interface LinkOptions {
   readonly accept: (reply: LimiterReply, call: LimiterCall, sentMs: number) => 'up' | 'again' | 'failed';
   readonly onNotice: (notice: Notice__Output) => void;
   /**
-   * Called when calls are open but no replies arrive. It must make a call that needs only the
-   * limiter and its state.
+   * Called when calls are open but nothing arrives. It must send a heartbeat, because a limiter
+   * shows a sign of life when it gets one, even before it can answer it.
    */
   readonly onQuiet: () => void;
   readonly callTimeoutMs: number;
@@ -60,8 +60,8 @@ type SessionStream = ReturnType<LimiterClient['session']>;
 
 const TICK_MS = 25;
 /**
- * After this many silent ticks the limiter is probed, because an ordinary call may just be waiting
- * for Postgres.
+ * After this many silent ticks the limiter is probed, because ordinary calls may just be waiting
+ * for Postgres or Redis.
  */
 const QUIET_TICKS = 2;
 /**
@@ -178,6 +178,8 @@ export class LimiterLink {
 
   #receive({ replies, notices }: SessionResponse__Output): void {
     if (this.#ended) return;
+    // An empty message is a sign of life: Redis or Postgres keeps the limiter waiting.
+    if (replies.length === 0 && notices.length === 0) this.#silentTicks = 0;
     // Process notices first: they may invalidate cached state that handling the replies relies on.
     for (const notice of notices) {
       if (notice.draining) this.#options.onDraining();

@@ -86,6 +86,10 @@ export class FakeLimiter {
     this.#sessions.clear();
   }
 
+  showLife(): void {
+    for (const session of this.#sessions) session.write({});
+  }
+
   notify(notice: Notice): void {
     for (const session of this.#sessions) session.write({ notices: [notice] });
   }
@@ -118,6 +122,7 @@ export class FakeLimiter {
         }
         return reply ? [{ callId, ...reply }] : [];
       });
+      if (replies.length === 0) return;
       if (this.delayMs === 0) stream.write({ replies });
       else setTimeout(() => stream.write({ replies }), this.delayMs);
     });

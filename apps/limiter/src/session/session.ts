@@ -25,6 +25,8 @@ export class Session {
   #notices: Notice[] = [];
   #open = 0;
   #scheduled = false;
+  /** A sign of life is due. */
+  #asked = false;
   #ending = false;
   #closed = false;
 
@@ -55,7 +57,9 @@ export class Session {
   }
 
   #onRequest(request: SessionRequest__Output): void {
+    const isWaiting = this.#open > 0;
     for (const call of request.calls) {
+      if (isWaiting && call.heartbeat) this.#showLife();
       // Without its heartbeats, the gateway would lose its lease.
       if (this.#open >= this.#options.maxOpenCalls && !call.heartbeat) {
         this.#fail(
@@ -73,6 +77,15 @@ export class Session {
         },
       );
     }
+  }
+
+  /**
+   * Tells a gateway that hears nothing, and therefore sends a heartbeat, that calls wait for Redis
+   * or Postgres. So it does not take this limiter for hung when Redis stands still for a moment.
+   */
+  #showLife(): void {
+    this.#asked = true;
+    this.#schedule();
   }
 
   #reply(callId: number, outcome: ReplyContent): void {
@@ -108,10 +121,11 @@ export class Session {
     this.#scheduled = false;
     if (this.#closed) return;
     const { stream } = this.#options;
-    if (this.#replies.length > 0 || this.#notices.length > 0) {
+    if (this.#replies.length > 0 || this.#notices.length > 0 || this.#asked) {
       const message = { replies: this.#replies, notices: this.#notices };
       this.#replies = [];
       this.#notices = [];
+      this.#asked = false;
       if (!stream.write(message)) stream.pause();
     }
     if (this.#ending && this.#open === 0) {

@@ -16,8 +16,10 @@ type Ask = Omit<Call, 'callId'>;
  */
 export class SessionClient {
   readonly notices: Notice__Output[] = [];
-  /** Messages with replies that have arrived. Others bring notices alone. */
+  /** Messages with replies that have arrived. */
   messages = 0;
+  /** Empty messages that have arrived: signs of life. */
+  signs = 0;
   readonly client: LimiterClient;
   /** Resolves when the session has ended for any reason. */
   readonly ended: Promise<void>;
@@ -73,6 +75,7 @@ export class SessionClient {
 
   #onResponse({ replies, notices }: SessionResponse__Output): void {
     if (replies.length > 0) this.messages++;
+    else if (notices.length === 0) this.signs++;
     this.notices.push(...notices);
     for (const reply of replies) {
       this.#open.get(reply.callId)?.resolve(reply);
