@@ -173,7 +173,7 @@ describe('the passwords of docker-compose.yml', () => {
         .map((caller) => {
           const name = `${caller.toUpperCase()}_TOKEN`;
           const previous = `${name}_PREVIOUS`;
-          return `${caller}:\${${name}:?set ${name}}\${${previous}:+,${caller}:\${${previous}}}`;
+          return `${caller}:\${${name}:?set ${name}}\${${previous}:+,${caller}:\${${previous}:-}}`;
         })
         .join(',');
     expect(variablesOf('limiter').SERVICE_TOKENS).toBe(tokens(['gateway', 'metering', 'console', 'ctl']));
@@ -257,6 +257,10 @@ describe('the images', () => {
     expect(dockerfile).toContain('--mount=type=secret,id=ca');
     expect(dockerfile).not.toMatch(/^(COPY|ADD) .*\b(ca|pem|crt)\b/m);
   });
+});
+
+it('every variable of docker-compose.yml has a default or a demand, or each command would warn that it is not set', () => {
+  expect(read('docker-compose.yml').match(/\$\{\w+\}/g)).toBeNull();
 });
 
 describe('what an image holds', () => {
