@@ -57,7 +57,9 @@ export const schema = z.object({
     .describe('How many connections callers may have open. Further ones are closed immediately'),
   SHUTDOWN_TIMEOUT_MS: durationMs
     .default(LIMITS.streamMaxMs.alwaysOn + 30_000)
-    .describe('How long answers may continue after SIGTERM and `SHUTDOWN_DELAY_MS`'),
+    .describe(
+      'How long answers may continue after SIGTERM and `SHUTDOWN_DELAY_MS`, and their settlements wait for a limiter',
+    ),
 
   HEADERS_TIMEOUT_MS: durationMs
     .default(15_000)

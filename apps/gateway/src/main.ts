@@ -75,8 +75,7 @@ runService('gateway', async (service) => {
   watches.start();
   service.onShutdown('catalog watches', () => watches.stop());
   limiter.start();
-  let shutdownEndMs = 0;
-  service.onShutdown('limiter session', () => endSession(limiter, log, shutdownEndMs - monotonicMs()));
+  service.onShutdown('limiter session', () => limiter.stop());
   service.onShutdown('reports of refusals', () => sendLastReport(refusals, log));
 
   const admin = await startAdmin({
@@ -90,9 +89,10 @@ runService('gateway', async (service) => {
   service.onShutdown('admin', () => admin.close());
   const started = await startServer(gateway);
   server = started;
-  service.onShutdown('requests', () => {
-    shutdownEndMs = monotonicMs() + config.SHUTDOWN_TIMEOUT_MS;
-    return started.drain(config.SHUTDOWN_TIMEOUT_MS);
+  service.onShutdown('requests', async () => {
+    const endMs = monotonicMs() + config.SHUTDOWN_TIMEOUT_MS;
+    await started.drain(config.SHUTDOWN_TIMEOUT_MS);
+    await settleLast(limiter, log, endMs - monotonicMs());
   });
   log.info({ port: started.port, adminPort: admin.port }, 'gateway is listening');
 });
@@ -139,15 +139,15 @@ function missingFor(
 }
 
 /**
- * @param leftMs of the time for answers. The settlements of those that have ended may use it, since
- *   without them these answers would be charged in full.
+ * Waits for the settlements of the last answers. Without them, these would be charged in full.
+ *
+ * @param leftMs what is left of the time for answers
  */
-async function endSession(limiter: RemoteLimiter, log: Logger, leftMs: number): Promise<void> {
+async function settleLast(limiter: RemoteLimiter, log: Logger, leftMs: number): Promise<void> {
   const left = limiter.unacknowledged;
   if (left > 0) log.info({ left }, 'waiting until a limiter acknowledges the last calls');
   if (!(await limiter.flush({ timeoutMs: Math.max(NO_LIMITER_MS, leftMs), aloneMs: NO_LIMITER_MS })))
     log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
-  limiter.stop();
 }
 
 async function sendLastReport(refusals: RefusalReports, log: Logger): Promise<void> {
