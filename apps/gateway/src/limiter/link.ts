@@ -178,8 +178,8 @@ export class LimiterLink {
 
   #receive({ replies, notices }: SessionResponse__Output): void {
     if (this.#ended) return;
-    // An empty message is a sign of life: Redis or Postgres keeps the limiter waiting.
-    if (replies.length === 0 && notices.length === 0) this.#silentTicks = 0;
+    // A sign of life: Redis or Postgres keeps the limiter waiting.
+    if (replies.length === 0) this.#silentTicks = 0;
     // Process notices first: they may invalidate cached state that handling the replies relies on.
     for (const notice of notices) {
       if (notice.draining) this.#options.onDraining();
