@@ -17,9 +17,6 @@ import { anAdmitInput } from './testing/admit-input.ts';
 import { changePlan, connectDb, makeKey, makeOrg, openStore, startTestLimiter } from './testing/fixture.ts';
 import { beatingInstance, monthOfOrg, PATIENT_CALL, Rig } from './testing/rig.ts';
 
-/** No answer of Redis is late. */
-const PATIENT_MS = 60_000;
-
 let postgres: TestPostgres;
 let redis: TestRedis;
 let db: Db;
@@ -137,7 +134,7 @@ describe('a Redis that hangs', () => {
   });
 
   it('leaves a limiter able to show that it lives, when a heartbeat follows calls that wait', async () => {
-    const session = rig.session(await rig.limiter({ timing: { answerTimeoutMs: PATIENT_MS } }));
+    const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
     await session.decide({ admit: anAdmitInput(key, instanceId) });

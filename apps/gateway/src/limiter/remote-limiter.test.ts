@@ -98,7 +98,7 @@ describe('the session', () => {
       ),
     );
     // On a slow machine, one of them may also hold a heartbeat that probes the limiter.
-    expect(Math.max(...fake.messages)).toBeGreaterThanOrEqual(100);
+    expect([100, 101]).toContain(Math.max(...fake.messages));
     expect(answers).toEqual(answers.map((_, i) => (i === 7 ? PLAN_UPGRADE_REQUIRED : admitted.admitted)));
   });
 
