@@ -213,8 +213,20 @@ describe('the gateway process', () => {
     expect(limiter.of('settle').map(({ settle }) => settle?.errorCode)).toEqual(['shutdown']);
   });
 
+  it('answers the first request that its port takes', async () => {
+    limiter.delayMs = 300;
+    try {
+      const { refuses, statusOnNewConnection } = await start();
+      await eventually(async () => !(await refuses()));
+      expect(await statusOnNewConnection()).toBe(200);
+    } finally {
+      limiter.delayMs = 0;
+    }
+  });
+
   it('is alive but not ready without a limiter, fails closed, and has metrics', async () => {
-    const { admin, stream } = await start({ LIMITER_ADDRESSES: '127.0.0.1:1' });
+    const { admin, refuses, stream } = await start({ LIMITER_ADDRESSES: '127.0.0.1:1' });
+    await eventually(async () => !(await refuses()));
     const readiness = await admin('/readyz');
     expect([readiness.status, await readiness.text()]).toEqual([
       503,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { newInstanceId } from '@tidegate/contracts';
 import { createLimiterClient, createRunnerClient, type Peer } from '@tidegate/rpc';
 import {
@@ -33,6 +34,12 @@ const SHUTDOWN_MARGIN_MS = 20_000;
 /** How long the last settlements wait for a limiter, if none can be reached. */
 const NO_LIMITER_MS = 8_000;
 const LAST_REFUSALS_MS = 3_000;
+/**
+ * How long the API's port stays closed until the gateway is ready. Some proxies do not ask
+ * `/readyz`: they send requests as soon as the port is open.
+ */
+const FIRST_READY_MS = 1_000;
+const FIRST_READY_POLL_MS = 10;
 /**
  * Less than 5 s, after which common model servers close idle connections, possibly as the next
  * request arrives.
@@ -78,15 +85,18 @@ runService('gateway', async (service) => {
   service.onShutdown('limiter session', () => limiter.stop());
   service.onShutdown('reports of refusals', () => sendLastReport(refusals, log));
 
+  const missing = () => missingFor(limiter, gateway.catalog, watches);
   const admin = await startAdmin({
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
     stopping: service.stopping,
     logger: log,
-    ready: () => missingFor(limiter, gateway.catalog, watches) ?? true,
+    ready: () => missing() ?? (server === null ? 'the port of the API is not open yet' : true),
   });
   service.onShutdown('admin', () => admin.close());
+  const openBy = monotonicMs() + FIRST_READY_MS;
+  while (missing() !== null && monotonicMs() < openBy) await sleep(FIRST_READY_POLL_MS);
   const started = await startServer(gateway);
   server = started;
   service.onShutdown('requests', async () => {
