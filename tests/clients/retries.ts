@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import { generateText, wrapLanguageModel } from 'ai';
@@ -63,6 +66,23 @@ async function withNaps<T>(work: () => Promise<T>): Promise<{ result: T; naps: r
   }
 }
 
+/** The first wait of a client whose every call is refused with this `Retry-After`. */
+async function waitFor(asker: Asker, retryAfterS: number): Promise<number | undefined> {
+  const refusal = JSON.stringify({ error: { message: 'x', type: 'x', code: 'rate_limit_exceeded' } });
+  const headers = { 'content-type': 'application/json', 'retry-after': `${retryAfterS}` };
+  const server = createServer((_, response) => void response.writeHead(429, headers).end(refusal));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const asks: Ask = ASKERS[asker];
+  try {
+    const { naps } = await withNaps(() => asks({ base, key: 'x', model: 'x', text: 'x' }).catch(() => {}));
+    return naps[0];
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
 /** Call it inside a describe block. */
 export function describeRetries(world: () => World): void {
   const CALLS = '%s calls %d times for quota_exceeded and %d times for model_unavailable';
@@ -105,6 +125,14 @@ export function describeRetries(world: () => World): void {
       expect(naps[0]).toBeLessThanOrEqual(longest);
     },
   );
+
+  it('openai waits as long as it is told, the AI SDK less than a minute, LangChain a minute', async () => {
+    expect(await waitFor('openai', 61)).toBe(61_000);
+    expect(await waitFor('the AI SDK', 59)).toBe(59_000);
+    expect(await waitFor('the AI SDK', 60)).toBe(2_000);
+    expect(await waitFor('LangChain', 60)).toBeGreaterThanOrEqual(60_000);
+    expect(await waitFor('LangChain', 61)).toBeUndefined();
+  });
 
   it('everyone but curl calls again when a model is starting, and is answered [retry.after]', async () => {
     const askers = (Object.keys(ASKERS) as Asker[]).filter((asker) => asker !== 'curl');
