@@ -97,6 +97,11 @@ describe('npm start where the stack already runs', () => {
     expect(existsSync(installed)).toBe(false);
   });
 
+  it('does not claim to know whether a stack without addresses starts or stops', async () => {
+    const folder = dataFolder('elsewhere', identify(process.pid));
+    expect((await start(['--data-dir', folder])).out).toContain('It is starting or stopping.');
+  });
+
   it('continues with the set-up when its launcher is gone, or no data is there', async () => {
     dataFolder('.local', { pid: process.pid, identity: 'another time' });
     await start([]);

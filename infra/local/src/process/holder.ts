@@ -15,7 +15,7 @@ export function assertNotRunning(files: Files, isAlive: (known: KnownProcess) =>
   const answers = [info?.gateway && `API: ${info.gateway}`, info?.console && `Console: ${info.console}`];
   throw new StackError(`Tidegate is already running here (process ${holder.pid}).`, {
     hint: [
-      ...(info ? answers.filter((line) => line) : ['It is still starting.']),
+      ...(info ? answers.filter((line) => line) : ['It is starting or stopping.']),
       `Stop it with Ctrl-C in its terminal, or: kill ${holder.pid}`,
       `Its data is in ${files.dataDir}. To run a second one, give it its own --data-dir, --gateway-port and --console-port.`,
     ].join('\n'),
