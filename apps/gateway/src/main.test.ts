@@ -160,7 +160,7 @@ describe('the gateway process', () => {
     expect(others.filter((id) => nicenessOf(id) === 10).length).toBeGreaterThanOrEqual(4);
   });
 
-  it('reports not ready first on SIGTERM, serves everyone for its delay, and drains on a second signal', async () => {
+  it('reports not ready first on SIGTERM, serves for its delay but keeps no connection, and drains on a second signal', async () => {
     let finish = () => {};
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
@@ -179,7 +179,7 @@ describe('the gateway process', () => {
     for (let i = 0; i < 3; i++) {
       const response = await whole();
       expect(response.status).toBe(200);
-      expect(response.headers.get('connection')).toBe('keep-alive');
+      expect(response.headers.get('connection')).toBe('close');
       await response.text();
     }
     expect(await statusOnNewConnection()).toBe(200);

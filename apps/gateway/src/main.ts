@@ -99,6 +99,7 @@ runService('gateway', async (service) => {
   while (missing() !== null && monotonicMs() < openBy) await sleep(FIRST_READY_POLL_MS);
   const started = await startServer(gateway);
   server = started;
+  service.stopping.addEventListener('abort', () => started.leave());
   service.onShutdown('requests', async () => {
     const endMs = monotonicMs() + config.SHUTDOWN_TIMEOUT_MS;
     await started.drain(config.SHUTDOWN_TIMEOUT_MS);

@@ -29,6 +29,8 @@ export interface GatewayServer {
   readonly port: number;
   /** Resolves to the number of open connections. */
   connections(): Promise<number>;
+  /** From now on each answer ends its connection, so clients open the next one elsewhere. */
+  leave(): void;
   /**
    * Stops accepting connections, lets requests finish for `timeoutMs`, then ends the rest. Resolves
    * once every request is over and either settled or waiting for its settlement to be acknowledged.
@@ -43,7 +45,7 @@ type UnreadRequests = WeakMap<Duplex, IncomingMessage>;
 export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   const { config, exchanges } = gateway;
   const app = createApp(gateway);
-  let draining = false;
+  let leaving = false;
   const unread: UnreadRequests = new WeakMap();
   const server = createServer({
     ...app.classes,
@@ -66,7 +68,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
     if (rejectExcessPipelining(request, response)) return;
     const exchange = openExchange(gateway, request, response, unread);
     exchange.awaitsContinue = awaitsContinue;
-    if (draining) response.shouldKeepAlive = false;
+    if (leaving) response.shouldKeepAlive = false;
     app.handle(exchange);
     void exchange.handled.then(() => abandonUnread(response, config.UNREAD_ANSWER_TIMEOUT_MS));
   };
@@ -76,14 +78,18 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   const tunnels = refuseRawInput(server, gateway, unread);
   server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST);
   await once(server, 'listening');
+  const leave = () => {
+    leaving = true;
+    for (const { response } of exchanges) response.shouldKeepAlive = false;
+  };
   return {
     port: (server.address() as AddressInfo).port,
     connections: () => promisify(server.getConnections.bind(server))(),
+    leave,
     drain: async (timeoutMs) => {
-      draining = true;
+      leave();
       const closed = once(server, 'close');
       server.close();
-      for (const { response } of exchanges) response.shouldKeepAlive = false;
       if (!(await exchanges.empty(timeoutMs))) await endAll(server, gateway);
       server.closeAllConnections();
       for (const socket of tunnels) socket.destroy();
