@@ -82,6 +82,7 @@ runService('console', async (service) => {
     logger,
     handle: screens.handle,
   });
+  service.stopping.addEventListener('abort', () => site.leave());
   service.onShutdown('site', () => site.close());
 
   const admin = await startAdmin({

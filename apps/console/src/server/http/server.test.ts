@@ -203,6 +203,18 @@ describe('the site', () => {
     expect(slow.most).toBe(3);
   });
 
+  it('ends each connection with its answer once it leaves', async () => {
+    const url = await start('http://console.example');
+    const under = fetch(`${url}/slow`);
+    await eventually(() => slow.done.length === 1);
+    site?.leave();
+    slow.done[0]?.();
+    for (const answer of [await under, await fetch(url)]) {
+      expect(answer.headers.get('connection')).toBe('close');
+      await answer.text();
+    }
+  });
+
   it('closes with the last answer, even if its connection was to be kept open', async () => {
     const url = await start('http://console.example');
     const agent = new Agent({ keepAlive: true });

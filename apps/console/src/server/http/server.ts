@@ -37,6 +37,8 @@ export interface SiteOptions {
 
 export interface Site {
   readonly port: number;
+  /** From now on each answer ends its connection, so callers open the next one elsewhere. */
+  leave(): void;
   /** Finishes the requests in progress. Those that take too long are cut off. */
   close(): Promise<void>;
 }
@@ -58,8 +60,10 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     await handle(request, response);
   };
   const answering = new Set<ServerResponse>();
+  let leaving = false;
   const server = createServer(serverOptionsOf(limits), (request, response) => {
     answering.add(response);
+    if (leaving) response.shouldKeepAlive = false;
     response.once('close', () => answering.delete(response));
     warnOfProxy(request.rawHeaders);
     request.url = pathOf(request.url);
@@ -79,7 +83,14 @@ export async function startSite(options: SiteOptions): Promise<Site> {
   limitConnections(server, limits);
   server.listen(options.port, options.host);
   await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => close(server, answering, drainMs) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    leave: () => {
+      leaving = true;
+      for (const response of answering) response.shouldKeepAlive = false;
+    },
+    close: () => close(server, answering, drainMs),
+  };
 }
 
 /**
