@@ -178,6 +178,16 @@ describe('npm start', () => {
     expect(existsSync(installed)).toBe(false);
   });
 
+  it('says so if only the version of Node differs from the one that built', async () => {
+    buildToolThat('');
+    await start([]);
+    recordLauncher(identify(process.pid));
+    const { out } = await startOn('99.1.0');
+    expect(out).toContain(`and it was built with Node ${process.versions.node}, while this is Node 99.1.0.`);
+    writeFileSync(join(root, 'packages/processes/changed'), '');
+    expect((await startOn('99.1.0')).out).toContain('and its packages or build are out of date.');
+  });
+
   it('leaves it to the stack to refuse a data folder', async () => {
     writeFileSync(join(root, 'file'), '');
     await start(['--data-dir', join(root, 'file/data')]);

@@ -51,9 +51,10 @@ export async function enterLauncher(root) {
  * programs.
  *
  * @param {string} root
+ * @param {string} [why] why it would be changed
  * @throws {LauncherRuns}
  */
-export async function assertNoLauncher(root) {
+export async function assertNoLauncher(root, why = 'its packages or build are out of date') {
   const folder = folderOf(root);
   const known = await processesOf(root);
   if (!known || !existsSync(folder)) return;
@@ -62,12 +63,9 @@ export async function assertNoLauncher(root) {
       rmSync(join(folder, name), { force: true });
       continue;
     }
-    throw new LauncherRuns(
-      `Tidegate runs from this checkout (process ${name}), and its packages or build are out of date.`,
-      {
-        hint: `Stop it with Ctrl-C in its terminal (or: kill ${name}), then run the command again.`,
-      },
-    );
+    throw new LauncherRuns(`Tidegate runs from this checkout (process ${name}), and ${why}.`, {
+      hint: `Stop it with Ctrl-C in its terminal (or: kill ${name}), then run the command again.`,
+    });
   }
 }
 

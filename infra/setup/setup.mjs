@@ -40,7 +40,7 @@ export function checkNode(version = process.versions.node) {
 async function build(terminal) {
   const stamp = sourcesStamp();
   if (isBuilt(() => stamp)) return;
-  await assertNoLauncher(root);
+  await assertNoLauncher(root, sinceBuild());
   await terminal.phase(
     'build',
     async () => {
@@ -62,10 +62,26 @@ async function build(terminal) {
         });
       }
       mkdirSync(dirname(BUILD_STAMP), { recursive: true });
-      writeFileSync(BUILD_STAMP, JSON.stringify({ stamp, outputs: outputsOfBuild() }));
+      writeFileSync(
+        BUILD_STAMP,
+        JSON.stringify({ stamp, node: process.versions.node, outputs: outputsOfBuild() }),
+      );
     },
     { slow: 'about half a minute the first time' },
   );
+}
+
+/** Why the sources count as not built, if that is only because of Node. */
+function sinceBuild() {
+  const { node } = process.versions;
+  try {
+    const built = JSON.parse(readFileSync(BUILD_STAMP, 'utf8'));
+    if (built.node !== node && built.stamp === sourcesStamp(built.node))
+      return `it was built with Node ${built.node}, while this is Node ${node}`;
+  } catch {
+    // There was no build.
+  }
+  return undefined;
 }
 
 /** @param {() => string} stampOf returns the stamp of the sources as they are */
@@ -95,9 +111,12 @@ const outputsOfBuild = () =>
     .flatMap((path) => [join(path, 'dist'), join(path, '.next'), join(path, 'src/generated')])
     .filter((path) => existsSync(join(root, path)));
 
-/** Changes whenever a source file is added, removed or written. */
-function sourcesStamp() {
-  const hash = createHash('sha256').update(process.versions.node);
+/**
+ * Changes whenever a source file is added, removed or written, and with the version of Node that
+ * builds.
+ */
+function sourcesStamp(node = process.versions.node) {
+  const hash = createHash('sha256').update(node);
   /** @param {string} path */
   const add = (path) => {
     const stat = statSync(join(root, path), { throwIfNoEntry: false });
@@ -123,7 +142,7 @@ function sourcesStamp() {
  */
 export async function setUp(terminal, scope = 'product') {
   checkNode();
-  if (isInstalled(root, scope) && isBuilt(sourcesStamp)) return;
+  if (isInstalled(root, scope) && isBuilt(() => sourcesStamp())) return;
   // Two builds at the same time leave one that lacks parts and yet counts as complete.
   await inTurn(root, terminal, async () => {
     if (!isInstalled(root, scope)) {

@@ -153,7 +153,10 @@ function createServices(service: Service, config: Config, { db, limiter, runner,
     now: Date.now,
   });
   const endPageKeys = pageKeysEndedBy(db, control);
-  const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount, endPageKeys });
+  const auth = createAuth({
+    ...{ db, consoleUrl, secret, previousSecret, oidc, recordAccount, endPageKeys },
+    onProviderFailure: (failure) => logger.warn(failure, 'a sign-in failed at the identity provider'),
+  });
   const signIn = auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount, {
     now: Date.now,
   });

@@ -132,8 +132,12 @@ export const writeJson = (path: string, value: unknown): void =>
 /** As `writeJson`, with any text. */
 export function writeWhole(path: string, text: string): void {
   const staged = join(dirname(path), `.${basename(path)}.${process.pid}`);
-  writeFileSync(staged, text, { mode: MODE_PRIVATE_FILE });
-  renameSync(staged, path);
+  try {
+    writeFileSync(staged, text, { mode: MODE_PRIVATE_FILE });
+    renameSync(staged, path);
+  } finally {
+    removeFile(staged);
+  }
 }
 
 /**

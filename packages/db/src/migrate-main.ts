@@ -7,12 +7,14 @@ import { readConfig } from './config.ts';
 import { makeLogins } from './logins.ts';
 import { migrate } from './migrate.ts';
 
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
 try {
   const { url, passwords } = readConfig();
-  const applied = await migrate(url);
+  const applied = await migrate(url, undefined, undefined, undefined, say);
   await makeLogins(url, passwords);
   process.stdout.write(applied.length === 0 ? 'up to date\n' : `applied ${applied.join(', ')}\n`);
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  say(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
 }

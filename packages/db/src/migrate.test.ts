@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,6 +42,35 @@ async function addMigration(name: string, sql: string): Promise<void> {
 
 async function query(sql: string): Promise<Record<string, unknown>[]> {
   return (await client.query(sql)).rows;
+}
+
+/** The test's Postgres, behind what passes nothing on once it was sent this text. */
+async function hangingAt(text: string): Promise<{ url: string; close(): void }> {
+  const { hostname, port } = new URL(server.url);
+  const sockets: Socket[] = [];
+  const proxy = createServer((caller) => {
+    const postgres = createConnection({ host: hostname, port: Number(port) });
+    sockets.push(caller, postgres);
+    for (const socket of [caller, postgres]) socket.on('error', () => {});
+    let hangs = false;
+    caller.on('data', (sent) => {
+      hangs ||= sent.includes(text);
+      if (!hangs) postgres.write(sent);
+    });
+    postgres.on('data', (sent) => caller.write(sent));
+    caller.on('close', () => postgres.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const url = new URL(server.url);
+  url.hostname = '127.0.0.1';
+  url.port = String((proxy.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+    },
+  };
 }
 
 describe('migrate', () => {
@@ -153,6 +182,37 @@ describe('migrate', () => {
     const migrated = migrate(server.url, MIGRATIONS, 10_000, 50);
     await expect(migrated).rejects.toThrow('another migration of this database is under way');
   });
+
+  it('says what it waits for', async () => {
+    const said: string[] = [];
+    const say = (line: string) => void said.push(line);
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await addMigration('20270101000000_slow', 'SELECT pg_sleep(0.3)');
+    const migrated = migrate(server.url, directory, undefined, undefined, say, 20);
+    await eventually(() => said.length > 0);
+    await client.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]);
+    await migrated;
+    expect(said[0]).toBe('waiting for another migration of this database to end since 0 s');
+    expect(said).toContain('waiting for migration 20270101000000_slow since 0 s');
+  });
+
+  it.each([
+    ['SET lock_timeout', "the migrations' lock cannot be taken: Query read timeout"],
+    ['pg_advisory_lock', "the migrations' lock cannot be taken: Query read timeout"],
+    ['_prisma_migrations', 'the list of applied migrations cannot be used: Query read timeout'],
+    ['BEGIN', `migration ${INIT} failed: Query read timeout`],
+  ])(
+    'gives up on a server that stops answering at %s',
+    async (text, why) => {
+      const hanging = await hangingAt(text);
+      try {
+        await expect(migrate(hanging.url, SHIPPED, 1_000, 100)).rejects.toThrow(why);
+      } finally {
+        hanging.close();
+      }
+    },
+    60_000,
+  );
 
   it('says so when its connection breaks in the middle', async () => {
     await addMigration('20270101000000_cut', 'SELECT pg_terminate_backend(pg_backend_pid())');

@@ -28,6 +28,9 @@ const LOCK_NOT_AVAILABLE = '55P03';
  */
 export const NO_PRIVILEGE = '42501';
 const CONNECT_TIMEOUT_MS = 10_000;
+/** A statement that is quick takes longer than connecting only on a server that does not answer. */
+const ANSWER_FACTOR = 3;
+const SAY_EVERY_MS = 30_000;
 
 /** This release's migrations, in Prisma's layout. */
 export const MIGRATIONS = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
@@ -60,6 +63,16 @@ export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
 
+/** How a migration talks to Postgres. */
+interface Talk {
+  readonly client: pg.Client;
+  /** How long Postgres may take to answer what takes it no time. */
+  readonly answerTimeoutMs: number;
+  readonly patienceMs: number;
+  /** Resolves as `work` does. Meanwhile says every half minute what is waited for. */
+  readonly waiting: <T>(what: string, work: Promise<T>) => Promise<T>;
+}
+
 /**
  * Applies the migrations that the database does not have yet, in order, each in its own
  * transaction. Records them as Prisma does, so that `prisma migrate deploy` can take over at any
@@ -67,32 +80,61 @@ export class MigrationError extends Error {
  * minutes.
  *
  * @param directory migrations in Prisma's layout; default: this package's
- * @param connectTimeoutMs how long connecting may take
+ * @param connectTimeoutMs how long connecting may take; a statement that is quick may take three
+ * times as long. The SQL of a migration has no limit
  * @param patienceMs how long tables may be in use; another migrator may take twice as long
+ * @param say told every half minute what is waited for
  * @returns the names of the applied migrations, oldest first
- * @throws MigrationError when Postgres cannot be reached or used, when another migrator takes too
- * long, when the file of an applied migration has changed, or when a migration fails or has failed
- * earlier and was not resolved
+ * @throws MigrationError when Postgres cannot be reached or used, or does not answer, when another
+ * migrator takes too long, when the file of an applied migration has changed, or when a migration
+ * fails or has failed earlier and was not resolved
  */
 export async function migrate(
   url: string,
   directory: string = MIGRATIONS,
   connectTimeoutMs: number = CONNECT_TIMEOUT_MS,
   patienceMs: number = PATIENCE_MS,
+  say: (line: string) => void = () => {},
+  sayEveryMs: number = SAY_EVERY_MS,
 ): Promise<string[]> {
   const migrations = await readMigrations(directory);
   const client = await connect(url, connectTimeoutMs).catch((cause: Error) => {
     throw new MigrationError(`no connection to Postgres: ${cause.message}`, { cause });
   });
+  const waiting = sayingEvery(sayEveryMs, say);
+  const talk: Talk = { client, answerTimeoutMs: ANSWER_FACTOR * connectTimeoutMs, patienceMs, waiting };
   try {
-    const pending = findPending(migrations, await recordsOf(client, OTHERS_FACTOR * patienceMs));
+    const pending = findPending(migrations, await recordsOf(talk));
     const deadlineMs = performance.now() + patienceMs;
-    for (const migration of pending) await applyOnceFree(client, migration, deadlineMs);
+    for (const migration of pending)
+      await waiting(`migration ${migration.name}`, applyOnceFree(talk, migration, deadlineMs));
     return pending.map(({ name }) => name);
   } finally {
     await client.end();
   }
 }
+
+const sayingEvery =
+  (everyMs: number, say: (line: string) => void): Talk['waiting'] =>
+  async (what, work) => {
+    const beganMs = performance.now();
+    const seconds = () => Math.round((performance.now() - beganMs) / 1_000);
+    const timer = setInterval(() => say(`waiting for ${what} since ${seconds()} s`), everyMs);
+    try {
+      return await work;
+    } finally {
+      clearInterval(timer);
+    }
+  };
+
+/** Runs a statement that takes Postgres no time, or at most `waitMs` for a lock. */
+const quick = <T extends pg.QueryResultRow>(
+  { client, answerTimeoutMs }: Talk,
+  text: string,
+  values: unknown[] = [],
+  waitMs = 0,
+): Promise<pg.QueryResult<T>> =>
+  client.query<T>({ text, values, query_timeout: waitMs + answerTimeoutMs } as pg.QueryConfig);
 
 async function readMigrations(directory: string): Promise<Migration[]> {
   const entries = await readdir(directory, { withFileTypes: true });
@@ -106,16 +148,24 @@ async function readMigrations(directory: string): Promise<Migration[]> {
 }
 
 /** Waits until nobody else is migrating, then reads what has been applied. */
-async function recordsOf(client: pg.Client, othersTimeoutMs: number): Promise<MigrationRecord[]> {
-  await client.query(`SET lock_timeout = ${othersTimeoutMs}`);
-  await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]).catch((cause: pg.DatabaseError) => {
-    if (cause.code !== LOCK_NOT_AVAILABLE) throw cause;
-    throw new MigrationError('another migration of this database is under way: try again later', { cause });
-  });
+async function recordsOf(talk: Talk): Promise<MigrationRecord[]> {
+  const othersTimeoutMs = OTHERS_FACTOR * talk.patienceMs;
   try {
-    await client.query(`SET lock_timeout = ${TABLE_TIMEOUT_MS}`);
-    await client.query(RECORDS);
-    return await readRecords(client);
+    await quick(talk, `SET lock_timeout = ${othersTimeoutMs}`);
+    const taken = quick(talk, 'SELECT pg_advisory_lock($1)', [MIGRATION_LOCK], othersTimeoutMs);
+    await talk.waiting('another migration of this database to end', taken);
+  } catch (cause) {
+    const { code, message } = cause as pg.DatabaseError;
+    const why =
+      code === LOCK_NOT_AVAILABLE
+        ? 'another migration of this database is under way: try again later'
+        : `the migrations' lock cannot be taken: ${message}`;
+    throw new MigrationError(why, { cause });
+  }
+  try {
+    await quick(talk, `SET lock_timeout = ${TABLE_TIMEOUT_MS}`);
+    await quick(talk, RECORDS, [], TABLE_TIMEOUT_MS);
+    return await readRecords(talk);
   } catch (cause) {
     const { code, message } = cause as pg.DatabaseError;
     const todo = code === NO_PRIVILEGE ? ' (let the user in DATABASE_URL own the database)' : '';
@@ -123,8 +173,9 @@ async function recordsOf(client: pg.Client, othersTimeoutMs: number): Promise<Mi
   }
 }
 
-async function readRecords(client: pg.Client): Promise<MigrationRecord[]> {
-  const { rows } = await client.query<MigrationRecord>(
+async function readRecords(talk: Talk): Promise<MigrationRecord[]> {
+  const { rows } = await quick<MigrationRecord>(
+    talk,
     `SELECT migration_name, checksum, finished_at IS NOT NULL AS finished FROM _prisma_migrations
      WHERE rolled_back_at IS NULL`,
   );
@@ -147,10 +198,10 @@ function findPending(migrations: readonly Migration[], records: readonly Migrati
 }
 
 /** Applies a migration once no other transaction holds what it changes. */
-async function applyOnceFree(client: pg.Client, migration: Migration, deadlineMs: number): Promise<void> {
+async function applyOnceFree(talk: Talk, migration: Migration, deadlineMs: number): Promise<void> {
   for (;;) {
     try {
-      return await apply(client, migration);
+      return await apply(talk, migration);
     } catch (error) {
       const isTaken = ((error as MigrationError).cause as pg.DatabaseError).code === LOCK_NOT_AVAILABLE;
       if (!isTaken || performance.now() > deadlineMs) throw error;
@@ -159,20 +210,21 @@ async function applyOnceFree(client: pg.Client, migration: Migration, deadlineMs
   }
 }
 
-async function apply(client: pg.Client, migration: Migration): Promise<void> {
+async function apply(talk: Talk, migration: Migration): Promise<void> {
   const startedAt = new Date();
   try {
-    await client.query('BEGIN');
-    await client.query(migration.sql);
-    await client.query(
+    await quick(talk, 'BEGIN');
+    await talk.client.query(migration.sql);
+    await quick(
+      talk,
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
        VALUES ($1, $2, $3, $4, now(), 1)`,
       [randomUUID(), migration.checksum, migration.name, startedAt],
     );
-    await client.query('COMMIT');
+    await talk.client.query('COMMIT');
   } catch (cause) {
     // If the connection is lost, Postgres rolls back by itself.
-    await client.query('ROLLBACK').catch(() => {});
+    await quick(talk, 'ROLLBACK').catch(() => {});
     throw new MigrationError(`migration ${migration.name} failed: ${(cause as Error).message}`, { cause });
   }
 }

@@ -26,7 +26,8 @@ export class ServerProcess {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      if (stream === null) continue;
+      // Undefined: it could not be started.
+      if (!stream) continue;
       createInterface({ input: stream }).on('line', (line) => {
         this.#tail.push(line);
         if (this.#tail.length > TAIL_LINES) this.#tail.shift();
@@ -107,7 +108,7 @@ export async function runStep(step: string, command: Command, onLog?: (line: str
     });
     const tail: string[] = [];
     for (const stream of [child.stdout, child.stderr]) {
-      if (stream === null) continue;
+      if (!stream) continue;
       createInterface({ input: stream }).on('line', (line) => {
         tail.push(line);
         if (tail.length > TAIL_LINES) tail.shift();

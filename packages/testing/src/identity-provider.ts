@@ -14,6 +14,8 @@ export interface IdentityProvider {
   readonly issuer: string;
   /** The person who is signed in at the provider. */
   person: Person;
+  /** The path that answers with an error, and with which. */
+  failing: { readonly path: string; readonly status: number } | null;
   close(): void;
 }
 
@@ -39,6 +41,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
       '/userinfo': person,
     };
     response.setHeader('content-type', 'application/json');
+    if (pathname === provider.failing?.path) response.statusCode = provider.failing.status;
     response.end(JSON.stringify(answers[pathname] ?? {}));
   });
   server.listen(0, '127.0.0.1');
@@ -46,6 +49,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
   const provider: IdentityProvider = {
     issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     person: { sub: 'sub', email: 'ada@example.com', email_verified: true, name: 'Ada' },
+    failing: null,
     close() {
       server.closeAllConnections();
       server.close();

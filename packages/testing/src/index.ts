@@ -38,3 +38,4 @@ export {
 export { totp } from './totp.ts';
 export * from './upstream.ts';
 export { untilOneWaitsForALock } from './waiting.ts';
+export { withoutDescriptors } from './without-descriptors.ts';

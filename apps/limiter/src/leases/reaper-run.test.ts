@@ -246,4 +246,32 @@ describe("a limiter's estimate of Redis's time", () => {
       link.close();
     }
   });
+
+  it('warns of an outage of Redis, but not before the first connection', async () => {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => lines.push(line) };
+    const logger = createLogger({ service: 'limiter', level: 'info', destination });
+    const warnings = () => lines.filter((line) => line.includes('the reaper failed: trying again'));
+    const scriptDeps = scriptDepsOf(0);
+    const link = createRedisLink(redis.url, PATIENT_MS, logger);
+    const store = new Store({ shards: link.shards });
+    const reaper = reaperOf({ ...scriptDeps, store });
+    let runs = 0;
+    const onRan = () => runs++;
+    const options = { scriptDeps, reaper, link, graceMs: HOUR_MS, everyMs: 20, logger, onRan };
+    const reaping = startReaper(options);
+    try {
+      await eventually(() => runs > 1);
+      expect(warnings()).toEqual([]);
+      link.open();
+      await eventually(() => link.ready());
+      const connectedAt = runs;
+      await eventually(() => runs > connectedAt + 1);
+      link.close();
+      await eventually(() => warnings().length === 1);
+    } finally {
+      await reaping.stop();
+      link.close();
+    }
+  });
 });

@@ -15,7 +15,8 @@ const MAX_LATE_MS = 2_500;
 
 /**
  * Runs the reaper against the servers that are available, once the grace period of each one is
- * over. Each run also synchronizes the limiter's clock with Redis's.
+ * over. Does nothing before the first connection. Each run also synchronizes the limiter's clock
+ * with Redis's.
  */
 export function startReaper(options: {
   readonly scriptDeps: ScriptDeps;
@@ -32,6 +33,7 @@ export function startReaper(options: {
   const stable = new StableServers<Redis>({ graceMs, maxGapMs: everyMs + MAX_LATE_MS });
   link.onBreak((server) => stable.lost(server));
   const outage = createOutage(logger, 'the reaper failed');
+  let connected = false;
   const trusted = {
     observe: () => stable.observe(shards.all()),
     isTrusted: (key: string) => stable.isStable(shards.of(key)),
@@ -45,6 +47,9 @@ export function startReaper(options: {
       outage.failed(err);
     },
     async run() {
+      // A Redis that was never there is the link's to report.
+      connected ||= shards.all().length > 0;
+      if (!connected) return;
       // Started together, so that both travel in one pipeline.
       const observed = link.ready() ? observeTime(scriptDeps.store, scriptDeps.clock) : null;
       const [time, reaped] = await Promise.allSettled([observed, reaper.run(trusted)]);

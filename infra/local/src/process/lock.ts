@@ -15,8 +15,8 @@ export function takeLock(files: Files): () => void {
   const { lock } = files;
   const own = identify(process.pid);
   const staged = `${lock}.${process.pid}`;
-  writeFileSync(staged, JSON.stringify(own), { mode: 0o600 });
   try {
+    writeFileSync(staged, JSON.stringify(own), { mode: 0o600 });
     for (;;) {
       if (tryLink(staged, lock)) return () => removeFile(lock);
       assertNotRunning(files, isAlive);

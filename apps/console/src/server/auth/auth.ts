@@ -14,6 +14,7 @@ import { identityProvider, providerHooks } from './identity-provider.ts';
 import type { EndPageKeys } from './page-keys.ts';
 import { passkeyPlugin } from './passkey-plugin.ts';
 import { acceptPrevious, versioned } from './previous-secret.ts';
+import { type ProviderFailure, providerFailures } from './provider-failures.ts';
 
 export interface Hashing {
   hash(password: string): Promise<string>;
@@ -32,6 +33,8 @@ export interface AuthOptions {
    * are linked to it.
    */
   readonly recordAccount?: (event: AccountEvent) => Promise<void>;
+  /** Told when the identity provider failed. */
+  readonly onProviderFailure?: (failure: ProviderFailure) => void;
   /** How passwords are hashed. Default: with better-auth's scrypt, as control hashes them. */
   readonly hashing?: Hashing | undefined;
   /** Called when the identity provider's first sign-in has ended an account's sessions. */
@@ -55,7 +58,7 @@ const SECOND_STEP_S = 600;
  * are reachable over HTTP.
  */
 export function createAuth(options: AuthOptions) {
-  const { db, consoleUrl, secret, previousSecret, oidc, hashing, recordAccount } = options;
+  const { db, consoleUrl, secret, previousSecret, oidc, hashing, recordAccount, onProviderFailure } = options;
   const secure = consoleUrl.startsWith('https://');
   const auth = betterAuth({
     appName: 'Tidegate',
@@ -68,7 +71,7 @@ export function createAuth(options: AuthOptions) {
     database: prismaAdapter(withFailuresNoted(db), { provider: 'postgresql' }),
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
-    logger: { disabled: true },
+    logger: onProviderFailure ? providerFailures(onProviderFailure) : { disabled: true },
     // Where a browser lands if it comes back with a sign-in that is no longer known.
     onAPIError: { errorURL: `${consoleUrl}/sign-in` },
     emailAndPassword: {

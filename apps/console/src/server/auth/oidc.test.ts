@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
 import { cheapHashing, type IdentityProvider, startIdentityProvider, totp } from '@tidegate/testing';
@@ -11,6 +11,7 @@ import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
 import { digest } from './digest.ts';
+import type { ProviderFailure } from './provider-failures.ts';
 import { createSecondFactor } from './second-factor.ts';
 import { createSignIn } from './sign-in.ts';
 
@@ -26,11 +27,15 @@ const recorded: AccountEvent[] = [];
 /** Whose page keys were ended. */
 const pagesEnded: string[] = [];
 
+/** Where the provider failed. */
+const failures: ProviderFailure[] = [];
+
 const authWith = (issuer: string, only = false): Auth => {
   const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example', only };
   const recordAccount = async (event: AccountEvent) => void recorded.push(event);
   const endPageKeys = async (userId: string) => void pagesEnded.push(userId);
-  const told = { recordAccount, endPageKeys };
+  const onProviderFailure = (failure: ProviderFailure) => void failures.push(failure);
+  const told = { recordAccount, endPageKeys, onProviderFailure };
   return createAuth({
     db: db(),
     consoleUrl: SITE,
@@ -56,8 +61,8 @@ const cookiesOf = (response: Response): string =>
     .join('; ');
 
 /** Begins to sign in. Resolves to what a browser keeps, and what it takes to the provider. */
-async function begin(): Promise<{ cookie: string; state: string }> {
-  const start = await auth.api.signInSocial({
+async function begin(from = auth): Promise<{ cookie: string; state: string }> {
+  const start = await from.api.signInSocial({
     body: { provider: 'oidc', callbackURL: `${SITE}/`, errorCallbackURL: `${SITE}/sign-in` },
     asResponse: true,
   });
@@ -329,5 +334,48 @@ describe('sign-in through an identity provider', () => {
       silent.closeAllConnections();
       silent.close();
     }
+  });
+});
+
+describe('an identity provider that fails is reported with the step, and nothing of its answer', () => {
+  afterEach(() => {
+    provider.failing = null;
+  });
+
+  it.each([
+    ['/token', 400, { step: 'token', status: 400 }],
+    ['/token', 503, { step: 'token', status: 503 }],
+    ['/userinfo', 500, { step: 'user info' }],
+  ])('%s answers %i', async (path, status, failure) => {
+    const { state, cookie } = await begin();
+    provider.failing = { path, status };
+    failures.length = 0;
+    expect((await comeBack(state, cookie)).headers.get('location')).toContain('error=');
+    expect(failures).toEqual([failure]);
+  });
+
+  it('its addresses cannot be read', async () => {
+    failures.length = 0;
+    provider.failing = { path: '/.well-known/openid-configuration', status: 500 };
+    const other = authWith(provider.issuer);
+    await other.api.signInSocial({ body: { provider: 'oidc', callbackURL: `${SITE}/` }, asResponse: true });
+    expect(failures).toEqual([{ step: 'discovery' }]);
+  });
+
+  it('it is gone when the browser comes back', async () => {
+    const gone = await startIdentityProvider();
+    const other = authWith(gone.issuer);
+    const { state, cookie } = await begin(other);
+    gone.close();
+    failures.length = 0;
+    await comeBack(state, cookie, other);
+    expect(failures).toEqual([{ step: 'token', code: 'ECONNREFUSED' }]);
+  });
+
+  it('but a sign-in that works, and one with a state that nobody knows, are no failures of its', async () => {
+    failures.length = 0;
+    await signInThere();
+    await comeBack('unknown', '');
+    expect(failures).toEqual([]);
   });
 });

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as framework from 'next';
+import { PHASE_PRODUCTION_SERVER } from 'next/constants.js';
+import * as config from 'next/dist/server/config.js';
 
 export interface Screens {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -21,6 +23,11 @@ const create = framework.default as unknown as (options: {
   readonly port: number;
 }) => Framework;
 
+/** Reads the framework's configuration, and keeps it. Also a CommonJS module. */
+const readSilently = (
+  config.default as unknown as { default: (phase: string, dir: string) => Promise<unknown> }
+).default;
+
 export interface ScreensOptions {
   /** The folder in which they were built. */
   readonly dir: string;
@@ -36,6 +43,8 @@ const ANY_HOST = new Set(['0.0.0.0', '::']);
 
 export async function startScreens({ dir, host, port }: ScreensOptions): Promise<Screens> {
   const hostname = ANY_HOST.has(host) ? '127.0.0.1' : host;
+  // The framework prints how long that took when it reads it itself, whatever `quiet` says.
+  await readSilently(PHASE_PRODUCTION_SERVER, dir);
   const app = create({ dev: false, dir, quiet: true, hostname, port });
   await app.prepare();
   return { handle: app.getRequestHandler(), close: () => app.close() };

@@ -76,9 +76,11 @@ export async function spawnModel({
   });
   if (log !== null) closeSync(log);
   const exited = exitOf(child);
+  // Without a descriptor to spare, it has no stdio either.
+  if (child.pid === undefined) throw (await exited).error;
   const gate = child.stdio[3] as Socket;
   gate.on('error', () => {});
-  const known = child.pid === undefined ? null : identify(child.pid);
+  const known = identify(child.pid);
   if (known === null) {
     gate.destroy();
     throw new Error('the process could not be started');

@@ -64,19 +64,25 @@ export function writeRecord(
   const file = fileOf(stateDir, modelId);
   // Another runner may be writing its own.
   const next = `${file}.${process.pid}.new`;
-  const fd = openSync(next, 'w', 0o600);
   try {
-    writeSync(fd, JSON.stringify(record));
+    writeThrough(next, JSON.stringify(record));
+    if (!may()) return false;
+    renameSync(next, file);
+    return true;
+  } finally {
+    rmSync(next, { force: true });
+  }
+}
+
+/** Writes a file, and returns when it is on disk. */
+function writeThrough(path: string, text: string): void {
+  const fd = openSync(path, 'w', 0o600);
+  try {
+    writeSync(fd, text);
     fsyncSync(fd);
   } finally {
     closeSync(fd);
   }
-  if (may()) {
-    renameSync(next, file);
-    return true;
-  }
-  rmSync(next);
-  return false;
 }
 
 export function removeRecord(stateDir: string, modelId: string): void {
