@@ -178,7 +178,7 @@ describe('a user that may not create roles', () => {
       await cp(SHIPPED, directory, { recursive: true });
       const file = join(directory, '20261122000001_roles/migration.sql');
       await writeFile(file, (await readFile(file, 'utf8')).replaceAll('tidegate_', `${name}_`));
-      await expect(migrate(url, directory)).rejects.toThrow(
+      await expect(migrate(url, { directory })).rejects.toThrow(
         `${name} may not create the role ${name}_limiter: run the statements of docs/accounts.md first`,
       );
     } finally {

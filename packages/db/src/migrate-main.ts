@@ -11,7 +11,7 @@ const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 try {
   const { url, passwords } = readConfig();
-  const applied = await migrate(url, undefined, undefined, undefined, say);
+  const applied = await migrate(url, { say });
   await makeLogins(url, passwords);
   process.stdout.write(applied.length === 0 ? 'up to date\n' : `applied ${applied.join(', ')}\n`);
 } catch (error) {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { emptyPostgres, eventually, type TestPostgres } from '@tidegate/testing';
 import pg from 'pg';
-import { MIGRATION_LOCK, MIGRATIONS, migrate } from './migrate.ts';
+import { MIGRATION_LOCK, migrate } from './migrate.ts';
 
 const SHIPPED = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
 const INIT = '20261121000000_init';
@@ -108,22 +108,25 @@ describe('migrate', () => {
     await migrate(server.url);
     await addMigration('20270102000000_second', 'INSERT INTO note VALUES (2)');
     await addMigration('20270101000000_first', 'CREATE TABLE note (n int); INSERT INTO note VALUES (1)');
-    expect(await migrate(server.url, directory)).toEqual(['20270101000000_first', '20270102000000_second']);
+    expect(await migrate(server.url, { directory })).toEqual([
+      '20270101000000_first',
+      '20270102000000_second',
+    ]);
     expect(await query('SELECT n FROM note')).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
   it('refuses to go on when an applied migration has changed since', async () => {
-    await migrate(server.url, directory);
+    await migrate(server.url, { directory });
     await writeFile(join(directory, INIT, 'migration.sql'), 'SELECT 1');
     await addMigration('20270101000000_more', 'CREATE TABLE more ()');
-    await expect(migrate(server.url, directory)).rejects.toThrow(`${INIT} was changed`);
+    await expect(migrate(server.url, { directory })).rejects.toThrow(`${INIT} was changed`);
     expect(await query("SELECT to_regclass('more') AS more")).toEqual([{ more: null }]);
   });
 
   it('leaves no part of a migration that fails, and keeps those before it', async () => {
     await addMigration('20270101000000_good', 'CREATE TABLE good ()');
     await addMigration('20270102000000_bad', 'CREATE TABLE half (); SELECT nonsense()');
-    await expect(migrate(server.url, directory)).rejects.toThrow(
+    await expect(migrate(server.url, { directory })).rejects.toThrow(
       '20270102000000_bad failed: function nonsense()',
     );
     expect(await query("SELECT to_regclass('half') AS half")).toEqual([{ half: null }]);
@@ -132,7 +135,7 @@ describe('migrate', () => {
       { migration_name: '20270101000000_good' },
     ]);
     await addMigration('20270102000000_bad', 'CREATE TABLE half ()');
-    expect(await migrate(server.url, directory)).toEqual(['20270102000000_bad']);
+    expect(await migrate(server.url, { directory })).toEqual(['20270102000000_bad']);
   });
 
   it("refuses to go on after a failure that Prisma's own command recorded", async () => {
@@ -143,13 +146,13 @@ describe('migrate', () => {
 
   it('waits for a table that is in use, without keeping others waiting behind it', async () => {
     await addMigration('20270101000000_note', 'CREATE TABLE note ()');
-    await migrate(server.url, directory);
+    await migrate(server.url, { directory });
     await addMigration('20270102000000_change', 'ALTER TABLE note ADD COLUMN n int');
     const dump = new pg.Client({ connectionString: server.url });
     await dump.connect();
     try {
       await dump.query('BEGIN; SELECT FROM note');
-      const migrated = migrate(server.url, directory);
+      const migrated = migrate(server.url, { directory });
       await eventually(async () => (await query('SELECT FROM pg_locks WHERE NOT granted')).length === 1);
       await client.query("SET lock_timeout = '20s'; SELECT FROM note");
       await dump.query('COMMIT');
@@ -161,13 +164,13 @@ describe('migrate', () => {
 
   it('outlasts another one that waits for a table until it gives up', async () => {
     await addMigration('20270101000000_note', 'CREATE TABLE note ()');
-    await migrate(server.url, directory);
+    await migrate(server.url, { directory });
     await addMigration('20270102000000_change', 'ALTER TABLE note ADD COLUMN n int');
     const dump = new pg.Client({ connectionString: server.url });
     await dump.connect();
     try {
       await dump.query('BEGIN; SELECT FROM note');
-      const both = [1, 2].map(() => migrate(server.url, directory, 10_000, 6_000));
+      const both = [1, 2].map(() => migrate(server.url, { directory, patienceMs: 6_000 }));
       await expect(Promise.race(both)).rejects.toThrow('_change failed: canceling statement due to lock');
       await dump.query('COMMIT');
       const ends = await Promise.allSettled(both);
@@ -179,7 +182,7 @@ describe('migrate', () => {
 
   it('says so when somebody else migrates for too long', async () => {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    const migrated = migrate(server.url, MIGRATIONS, 10_000, 50);
+    const migrated = migrate(server.url, { patienceMs: 50 });
     await expect(migrated).rejects.toThrow('another migration of this database is under way');
   });
 
@@ -188,7 +191,7 @@ describe('migrate', () => {
     const say = (line: string) => void said.push(line);
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await addMigration('20270101000000_slow', 'SELECT pg_sleep(0.3)');
-    const migrated = migrate(server.url, directory, undefined, undefined, say, 20);
+    const migrated = migrate(server.url, { directory, say, sayEveryMs: 20 });
     await eventually(() => said.length > 0);
     await client.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]);
     await migrated;
@@ -206,7 +209,9 @@ describe('migrate', () => {
     async (text, why) => {
       const hanging = await hangingAt(text);
       try {
-        await expect(migrate(hanging.url, SHIPPED, 1_000, 100)).rejects.toThrow(why);
+        await expect(
+          migrate(hanging.url, { directory: SHIPPED, connectTimeoutMs: 1_000, patienceMs: 100 }),
+        ).rejects.toThrow(why);
       } finally {
         hanging.close();
       }
@@ -216,7 +221,9 @@ describe('migrate', () => {
 
   it('says so when its connection breaks in the middle', async () => {
     await addMigration('20270101000000_cut', 'SELECT pg_terminate_backend(pg_backend_pid())');
-    await expect(migrate(server.url, directory)).rejects.toThrow('20270101000000_cut failed: terminating');
+    await expect(migrate(server.url, { directory })).rejects.toThrow(
+      '20270101000000_cut failed: terminating',
+    );
   });
 
   it('gives up on a server that accepts connections and says nothing, and on one that is not there', async () => {
@@ -226,7 +233,9 @@ describe('migrate', () => {
     const { port } = silent.address() as AddressInfo;
     const url = `postgresql://tidegate@127.0.0.1:${port}/tidegate`;
     try {
-      await expect(migrate(url, SHIPPED, 50)).rejects.toThrow('no connection to Postgres: timeout expired');
+      await expect(migrate(url, { directory: SHIPPED, connectTimeoutMs: 50 })).rejects.toThrow(
+        'no connection to Postgres: timeout expired',
+      );
       await eventually(() => sockets.length > 0);
       expect(sockets).toHaveLength(1);
     } finally {
@@ -264,7 +273,7 @@ describe('a migration', () => {
   it('that counts refusals by the day also counts those already recorded', async () => {
     const days = shipped.findIndex((name) => name.endsWith('_refusal_days'));
     for (const name of shipped.slice(days)) await rm(join(directory, name), { recursive: true });
-    await migrate(server.url, directory);
+    await migrate(server.url, { directory });
     await query(
       "INSERT INTO org (id, slug, name, plan_id) VALUES ('org_abcdefghijkl', 'o', 'O', 'plan_pro')",
     );

@@ -63,6 +63,21 @@ export class MigrationError extends Error {
   override readonly name = 'MigrationError';
 }
 
+export interface MigrateOptions {
+  /** Migrations in Prisma's layout. Default: this package's. */
+  readonly directory?: string;
+  /**
+   * How long connecting may take. A statement that is quick may take three times as long. The SQL
+   * of a migration has no limit.
+   */
+  readonly connectTimeoutMs?: number;
+  /** How long tables may be in use. Another migrator may take twice as long. */
+  readonly patienceMs?: number;
+  /** Told every half minute what is waited for. */
+  readonly say?: (line: string) => void;
+  readonly sayEveryMs?: number;
+}
+
 /** How a migration talks to Postgres. */
 interface Talk {
   readonly client: pg.Client;
@@ -79,29 +94,18 @@ interface Talk {
  * time. Concurrent callers wait for each other. If a table is in use, waits for it for some
  * minutes.
  *
- * @param directory migrations in Prisma's layout; default: this package's
- * @param connectTimeoutMs how long connecting may take; a statement that is quick may take three
- * times as long. The SQL of a migration has no limit
- * @param patienceMs how long tables may be in use; another migrator may take twice as long
- * @param say told every half minute what is waited for
  * @returns the names of the applied migrations, oldest first
  * @throws MigrationError when Postgres cannot be reached or used, or does not answer, when another
  * migrator takes too long, when the file of an applied migration has changed, or when a migration
  * fails or has failed earlier and was not resolved
  */
-export async function migrate(
-  url: string,
-  directory: string = MIGRATIONS,
-  connectTimeoutMs: number = CONNECT_TIMEOUT_MS,
-  patienceMs: number = PATIENCE_MS,
-  say: (line: string) => void = () => {},
-  sayEveryMs: number = SAY_EVERY_MS,
-): Promise<string[]> {
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
+  const { directory = MIGRATIONS, connectTimeoutMs = CONNECT_TIMEOUT_MS, patienceMs = PATIENCE_MS } = options;
   const migrations = await readMigrations(directory);
   const client = await connect(url, connectTimeoutMs).catch((cause: Error) => {
     throw new MigrationError(`no connection to Postgres: ${cause.message}`, { cause });
   });
-  const waiting = sayingEvery(sayEveryMs, say);
+  const waiting = sayingEvery(options.sayEveryMs ?? SAY_EVERY_MS, options.say);
   const talk: Talk = { client, answerTimeoutMs: ANSWER_FACTOR * connectTimeoutMs, patienceMs, waiting };
   try {
     const pending = findPending(migrations, await recordsOf(talk));
@@ -115,7 +119,7 @@ export async function migrate(
 }
 
 const sayingEvery =
-  (everyMs: number, say: (line: string) => void): Talk['waiting'] =>
+  (everyMs: number, say: MigrateOptions['say'] = () => {}): Talk['waiting'] =>
   async (what, work) => {
     const beganMs = performance.now();
     const seconds = () => Math.round((performance.now() - beganMs) / 1_000);
