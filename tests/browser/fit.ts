@@ -79,6 +79,29 @@ export function describeFit(site: Site): void {
     );
 
     it(
+      'the same figure of each plan, and each bar of a row, is at one height',
+      async () => {
+        must(await site.control().setOrgPlan(OPERATOR, { org, plan: 'Starter' }));
+        const { page } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, 'plan', org);
+        await page.getByText('In use on Starter').waitFor();
+        const tops = (area: string, what: string): Promise<number[][]> =>
+          page.evaluate(
+            `[...document.querySelectorAll('${area}')].map((each) =>
+              [...each.querySelectorAll('${what}')].map((one) => Math.round(one.getBoundingClientRect().top)))`,
+          );
+        for (const width of WIDTHS.filter((each) => each >= 768)) {
+          await page.setViewportSize({ width, height: 900 });
+          const plans = await tops('ul[aria-label="Plans"] > li', 'dd');
+          const [bars = []] = await tops('section', '[aria-hidden].rounded-full');
+          expect({ width, plans }).toEqual({ width, plans: [plans[0], plans[0], plans[0]] });
+          expect(bars).toEqual([bars[0], bars[0], bars[2], bars[2]]);
+        }
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
       'Try it is no wider than a phone',
       async () => {
         const looks = { viewport: { width: 375, height: 812 } };

@@ -1,3 +1,3 @@
 export type { Asking } from './ask.ts';
 export { type DescribedModel, type DescribedServer, describeServer } from './describe.ts';
-export { readText, sendRequest } from './send-request.ts';
+export { readText, SilentServer, sendRequest } from './send-request.ts';

@@ -8,13 +8,19 @@ export interface OutgoingRequest {
   /** Makes it a POST, even if it is empty. */
   readonly body?: string | Readable | undefined;
   readonly signal: AbortSignal;
-  /** Ends the request, or its answer, when nothing has been sent or received for this long. */
+  /**
+   * Ends the request, or its answer, when nothing has been sent or received for this long. Counts
+   * from when the connection is open.
+   */
   readonly silenceMs?: number;
 }
 
+/** A server that was reached and then said nothing for `silenceMs`. */
+export class SilentServer extends Error {}
+
 /**
  * Sends one request on its own connection and returns the answer, with its body unread. Follows no
- * redirects. Rejects if no answer comes.
+ * redirects. Rejects if no answer comes, with `SilentServer` if only time ran out.
  *
  * Node's fetch is not used: from Node 24 on, it can end the process if a connection ends while part
  * of the answer still waits to be read or decompressed. It also has V8 compile its parser, which
@@ -27,7 +33,8 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<IncomingMessage>
   return new Promise((resolve, reject) => {
     const request = begin(url, { agent: false, method, headers, signal }, resolve);
     request.on('error', reject);
-    if (silenceMs) request.setTimeout(silenceMs, () => request.destroy());
+    if (silenceMs)
+      request.setTimeout(silenceMs, () => request.destroy(new SilentServer('no answer in time')));
     // An answer that switches protocols is neither a response nor an error.
     request.on('close', () => reject(new Error('no answer')));
     // A body that fails is an error of the request, too.

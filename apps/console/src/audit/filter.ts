@@ -1,3 +1,4 @@
+import type { ControlRefusal } from '@tidegate/control';
 import { givenTexts, type Query, readTexts, writeQuery } from '../ui/query.ts';
 
 /** Which events to show, as the query says. An empty field: all. */
@@ -25,3 +26,7 @@ export const cursorOf = (query: Query): { readonly before?: string } =>
 /** `?actor=…&before=…`, or an empty string. */
 export const auditQueryOf = (filter: AuditFilter, more: Readonly<Record<string, string>> = {}): string =>
   writeQuery({ ...filter, ...more });
+
+/** Why nothing can be found. The domain lists every action there is, for whoever types one. */
+export const whyNoEvents = ({ field, message }: ControlRefusal): string =>
+  field === 'action' ? 'No event can have this action.' : message;

@@ -132,7 +132,7 @@ function PlanCard({ limits, plan, isCurrent, onChoose }: PlanCardProps) {
       </div>
       <dl className="mt-4 flex-1 divide-y divide-separator text-[0.8125rem]">
         {rows.map(([name, value]) => (
-          <div key={name} className="flex justify-between gap-2 py-2">
+          <div key={name} className="flex justify-between gap-x-2 py-2 md:max-xl:flex-col">
             <dt className="text-muted">{name}</dt>
             <dd className="font-medium tabular-nums">{value}</dd>
           </div>

@@ -114,7 +114,11 @@ describe('a request from the console', () => {
 
   it('is given up when the gateway hangs, before or within its answer', async () => {
     api.removeAllListeners('request').on('request', (request) => request.resume());
-    expect((await ask(`Bearer ${KEY}`, { silenceMs: 50 })).status).toBe(504);
+    const late = await ask(`Bearer ${KEY}`, { silenceMs: 50 });
+    expect([late.status, await late.json()]).toEqual([
+      504,
+      { console: 'The gateway did not answer in time.' },
+    ]);
     api.removeAllListeners('request').on('request', (request, response) => {
       request.resume();
       response.writeHead(200).write('begun');

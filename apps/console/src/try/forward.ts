@@ -4,7 +4,7 @@ import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { BEARER, ERRORS, errorBody } from '@tidegate/contracts';
 import type { Actor, Control } from '@tidegate/control';
 import { LIMITS } from '@tidegate/limits';
-import { sendRequest } from '@tidegate/upstream';
+import { SilentServer, sendRequest } from '@tidegate/upstream';
 import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
 
 /** A gateway is never silent for longer, unless it hangs: it may have to wake a model first. */
@@ -83,12 +83,13 @@ async function forward(
       if (value !== undefined) back.set(name, String(value));
     }
     return new Response(bodyOf(answer), { status, headers: back });
-  } catch {
-    return unreachable();
+  } catch (error) {
+    return error instanceof SilentServer ? noAnswer('did not answer in time') : unreachable();
   }
 }
 
-const unreachable = () => Response.json({ console: 'The gateway could not be reached.' }, { status: 504 });
+const unreachable = () => noAnswer('could not be reached');
+const noAnswer = (why: string) => Response.json({ console: `The gateway ${why}.` }, { status: 504 });
 
 /** Reads an answer as its caller does. */
 function bodyOf(answer: IncomingMessage): ReadableStream<Uint8Array> {

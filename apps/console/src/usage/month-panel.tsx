@@ -65,7 +65,7 @@ export function Quota({ name, parts, cap, forecast }: QuotaProps) {
   const left = Math.max(0, cap - taken);
   return (
     <div>
-      <div className="flex flex-wrap items-baseline justify-between gap-x-3 text-sm">
+      <div className="flex flex-wrap items-baseline justify-between gap-x-3 text-sm md:max-xl:flex-col">
         <span className="font-medium">{name}</span>
         <span className="text-[0.8125rem] whitespace-nowrap text-muted tabular-nums">
           {whole(left)} of {whole(cap)} left

@@ -56,6 +56,18 @@ describe('a session', () => {
     expect(await db().session.count({ where: { userId } })).toBe(0);
   });
 
+  it('is not waited for while the database hangs, and is found once it answers', async () => {
+    const { email } = await account();
+    const headers = await browser(email, 'laptop');
+    const idle = { db: db(), auth, idleTimeoutMs: IDLE_MS, now: clock.now };
+    const impatient = createSessions({ ...idle, waitMs: 50 });
+    await db().$transaction(async (tx) => {
+      await tx.$executeRaw`LOCK TABLE session IN ACCESS EXCLUSIVE MODE`;
+      await expect(impatient.current(headers, true)).rejects.toThrow('in time');
+    });
+    expect(await sessions.current(headers, true)).not.toBeNull();
+  });
+
   it('is listed with its browser and its last use, and can be ended from another one', async () => {
     const { email, userId } = await account();
     const [laptop, phone] = [await browser(email, 'laptop'), await browser(email, 'phone')];

@@ -1,5 +1,6 @@
 import { CREDENTIAL } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
+import { within } from '@tidegate/runtime';
 import type { Auth } from './auth.ts';
 import type { EndPageKeys } from './page-keys.ts';
 
@@ -29,7 +30,7 @@ export interface ListedSession {
 export interface UserSessions {
   /**
    * The session whose cookie `headers` contain. Null: there is none, or it was unused for too long
-   * and is ended now. `used`: this counts as a use.
+   * and is ended now. `used`: this counts as a use. Rejects if the database takes too long.
    */
   current(headers: Headers, used: boolean): Promise<OpenSession | null>;
   /** A user's sessions, last used first. */
@@ -42,25 +43,39 @@ interface SessionsOptions {
   readonly db: Db;
   readonly auth: Auth;
   readonly idleTimeoutMs: number;
+  /** How long to wait for the current session. Default: 8,000. */
+  readonly waitMs?: number;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
 
-export function createSessions({ db, auth, idleTimeoutMs, now }: SessionsOptions): UserSessions {
+/**
+ * Every page and action begins with the current session, which is a moment's work. While the
+ * database hangs, people learn of it after this time, not after that of the longest statement.
+ */
+const WAIT_MS = 8_000;
+
+export function createSessions(options: SessionsOptions): UserSessions {
+  const { db, auth, idleTimeoutMs, waitMs = WAIT_MS, now } = options;
   /** Sessions whose last use is not after this are ended. */
   const deadline = () => new Date(now() - idleTimeoutMs);
+  const find = async (headers: Headers, used: boolean): Promise<OpenSession | null> => {
+    const found = await auth.api.getSession({ headers });
+    if (!found) return null;
+    const { id, lastSeenAt } = found.session;
+    if (lastSeenAt <= deadline()) {
+      await db.session.deleteMany({ where: { id, lastSeenAt: { lte: deadline() } } });
+      return null;
+    }
+    if (used && lastSeenAt.getTime() <= now() - PRECISION_MS)
+      await db.session.updateMany({ where: { id }, data: { lastSeenAt: new Date(now()) } });
+    return { id, user: found.user };
+  };
   return {
     async current(headers, used) {
-      const found = await auth.api.getSession({ headers });
-      if (!found) return null;
-      const { id, lastSeenAt } = found.session;
-      if (lastSeenAt <= deadline()) {
-        await db.session.deleteMany({ where: { id, lastSeenAt: { lte: deadline() } } });
-        return null;
-      }
-      if (used && lastSeenAt.getTime() <= now() - PRECISION_MS)
-        await db.session.updateMany({ where: { id }, data: { lastSeenAt: new Date(now()) } });
-      return { id, user: found.user };
+      const session = await within(find(headers, used), waitMs, undefined);
+      if (session === undefined) throw new Error('the database did not tell the session in time');
+      return session;
     },
     async list(userId) {
       const rows = await db.session.findMany({

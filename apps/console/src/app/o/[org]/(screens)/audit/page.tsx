@@ -1,6 +1,6 @@
 import type { Metadata } from 'next';
 import { EventsTable } from '#audit/events-table.tsx';
-import { auditFilterOf, auditInputOf, auditQueryOf, cursorOf } from '#audit/filter.ts';
+import { auditFilterOf, auditInputOf, auditQueryOf, cursorOf, whyNoEvents } from '#audit/filter.ts';
 import { AuditFilters } from '#audit/filters.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
@@ -25,7 +25,7 @@ export default async function Audit({ params, searchParams }: AuditProps) {
     ...auditInputOf(filter),
     ...cursor,
   });
-  const refused = !listed.ok && listed.refusal.code === 'invalid_input' ? listed.refusal.message : null;
+  const refused = !listed.ok && listed.refusal.code === 'invalid_input' ? whyNoEvents(listed.refusal) : null;
   const page = refused === null ? read(listed) : { events: [], next: null };
   const path = `/o/${org.slug}/audit`;
   const link = 'button button--secondary button--sm';
