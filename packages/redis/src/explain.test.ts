@@ -51,6 +51,19 @@ describe('why Redis cannot be used is explained in a sentence that names the cau
     expect(await sentencesAt(redis.url)).toContain('Redis asks for a password, and REDIS_URL has none.');
   });
 
+  it('no connection, and one that was lost, in place of the options of the client', async () => {
+    const client = createRedisClient(redis.url, { maxRetriesPerRequest: 0, enableOfflineQueue: false });
+    client.on('error', () => {});
+    const sentences = async (failing: Promise<unknown>) => failing.then(() => '', explainRedis);
+    expect(await sentences(client.get('one'))).toBe('There is no connection to Redis.');
+    await eventually(() => client.status === 'ready');
+    const waits = sentences(client.blpop('never', 0));
+    await eventually(async () => String(await everywhere('client', 'list')).includes('cmd=blpop'));
+    await everywhere('client', 'kill', 'type', 'normal');
+    expect(await waits).toBe('The connection to Redis was lost.');
+    client.disconnect();
+  });
+
   it('a user without the permission', async () => {
     await everywhere('acl', 'setuser', 'someone', 'on', `>${PASSWORD}`, '+@connection', '+cluster', '+info');
     expect(await sentencesAt(as(`someone:${PASSWORD}`))).toContain(
