@@ -120,7 +120,7 @@ export function leaseFinding(instances: Awaited<ReturnType<LiveStateReader['inst
         ({ instanceId, silentMs }) => `${instanceId} has been silent for ${Math.floor(silentMs / 1_000)} s`,
       ),
     ),
-    'A limiter should have ended what these gateways held after 15 s. Check that one runs and can reach Redis, and read its log.',
+    'A limiter should have ended what these gateways held after 15 s. If limiters or Redis have just started, look again in 15 s. Otherwise check that one runs and can reach Redis, and read its log.',
   );
 }
 
