@@ -31,6 +31,7 @@ describe('the report', () => {
         record({}),
         record({ seed: 2, violations: ['lost one\nwhere'] }),
         record({ seed: 3, commit: 'def+' }),
+        record({ seed: 4, commit: 'long', violations: [`lost ${'one '.repeat(20)}`] }),
         record({ scenario: 'pause', figures: { seconds: 60, 'gateway MB': '1 > 2 > 1' } }),
       ],
     );
@@ -39,6 +40,7 @@ describe('the report', () => {
       '| --- | --- | --- | --- | --- | --- | --- |',
       '| 1 | the kills | 80 trials | 1, 2 | 1 | 2026-11-21 | `abc` |',
       '| 1 | the kills | 40 trials | 3 | 0 | 2026-11-21 | `def+` |',
+      '| 1 | the kills | 40 trials | 4 | 1 | 2026-11-21 | `long` |',
       '| 1 | the pause | 40 trials | 1 | 0 | 2026-11-21 | `abc` |',
       '',
       '| scenario | commit | seconds | gateway MB |',
@@ -46,6 +48,8 @@ describe('the report', () => {
       '| the pause | `abc` | 60 | 1 > 2 > 1 |',
       '',
       '- the kills, seed 2, `abc`: 1, the first: lost one',
+      `- the kills, seed 4, \`long\`: 1, the first: lost${' one'.repeat(12)}`,
+      `  ${'one '.repeat(8).trim()}`,
     ]);
   });
 });

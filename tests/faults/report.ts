@@ -76,9 +76,14 @@ function violations(scenarios: readonly Scenario[], records: readonly RunRecord[
       if (first === undefined) continue;
       const text = first.split('\n')[0];
       lines.push(
-        `- ${scenario.name}, seed ${run.seed}, \`${commit}\`: ${run.violations.length}, the first: ${text}`,
+        wrap(
+          `- ${scenario.name}, seed ${run.seed}, \`${commit}\`: ${run.violations.length}, the first: ${text}`,
+        ),
       );
     }
   }
   return lines.join('\n');
 }
+
+/** Wraps an item of a list, as documents wrap. */
+const wrap = (item: string): string => item.replace(/(.{1,97})(?: |$)/g, '$1\n  ').trimEnd();
