@@ -1,3 +1,5 @@
+import { callFailure } from '@tidegate/rpc/call-failure';
+
 /** Failures of the same kind are logged at most this often, because screens repeat their calls. */
 const AGAIN_MS = 60_000;
 
@@ -17,11 +19,11 @@ export interface LogFailuresOptions {
 export function logFailures<P extends object>(port: P, { service, log, now }: LogFailuresOptions): P {
   const loggedMs = new Map<string, number>();
   const report = (call: string, error: unknown): void => {
-    const { code, details, message } = (error ?? {}) as Partial<Record<string, unknown>>;
+    const { code } = (error ?? {}) as { readonly code?: unknown };
     const kind = `${call} ${code}`;
     if (now() - (loggedMs.get(kind) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return;
     loggedMs.set(kind, now());
-    log.warn({ service, call, code, reason: details ?? message }, 'a call to a service failed');
+    log.warn({ service, call, code, reason: callFailure(error) }, 'a call to a service failed');
   };
   const logged =
     (name: string, call: (...args: unknown[]) => unknown) =>

@@ -1,3 +1,4 @@
+export { callFailure } from './call-failure.ts';
 export { type CallOptions, callUnary, createLimiterClient, createRunnerClient } from './clients.ts';
 export { limiterService, runnerService } from './definitions.ts';
 export type * from './generated/index.ts';

@@ -1,4 +1,4 @@
-import type { CatalogUpdate__Output, RunnerClient } from '@tidegate/rpc';
+import { type CatalogUpdate__Output, callFailure, type RunnerClient } from '@tidegate/rpc';
 import type { Activity, ActivityReporter } from './activity.ts';
 import type { Catalog } from './catalog.ts';
 
@@ -71,7 +71,7 @@ export class CatalogWatch {
     stream.on('data', (update: CatalogUpdate__Output) => {
       if (this.#stream === stream) this.#apply(update);
     });
-    stream.on('error', (error) => this.#disconnected(stream, error.message));
+    stream.on('error', (error) => this.#disconnected(stream, callFailure(error)));
     stream.on('end', () => this.#disconnected(stream, 'the runner ended the watch'));
     this.#report();
   }

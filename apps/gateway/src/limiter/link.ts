@@ -1,9 +1,10 @@
-import type {
-  Call,
-  LimiterClient,
-  Notice__Output,
-  Reply__Output,
-  SessionResponse__Output,
+import {
+  type Call,
+  callFailure,
+  type LimiterClient,
+  type Notice__Output,
+  type Reply__Output,
+  type SessionResponse__Output,
 } from '@tidegate/rpc';
 import { OpenCalls } from './open-calls.ts';
 
@@ -97,7 +98,7 @@ export class LimiterLink {
     this.#options = options;
     this.#stream = options.client.session();
     this.#stream.on('data', (response: SessionResponse__Output) => this.#receive(response));
-    this.#stream.on('error', (error) => this.end(error.message));
+    this.#stream.on('error', (error) => this.end(callFailure(error)));
     this.#stream.on('end', () => this.end('the limiter ended the session'));
     void this.#handshake();
   }

@@ -113,7 +113,7 @@ export class LimiterSession {
 
   #notFound(): void {
     if (this.#stopped || this.#current || this.#next) return;
-    this.#reopen('the limiter has no address');
+    this.#reopen({ reason: 'the limiter has no address' });
   }
 
   #connect(peer: Peer): void {
@@ -171,15 +171,16 @@ export class LimiterSession {
     if (peerLink === this.#next) this.#next = null;
     if (this.#retired.delete(peerLink) || this.#stopped) return;
     if (!peerLink.draining) this.#options.peers.failed(peerLink.peer);
+    const { address } = peerLink.peer;
     if (wasUp) {
-      this.#options.log.warn({ reason }, 'limiter session is down');
+      this.#options.log.warn({ address, reason }, 'limiter session is down');
       this.#options.onDown();
     }
-    if (!this.#current && !this.#next) this.#reopen(reason);
+    if (!this.#current && !this.#next) this.#reopen({ address, reason });
   }
 
-  #reopen(reason: string): void {
-    if (this.#failures === 1) this.#options.log.warn({ reason }, 'cannot open a limiter session');
+  #reopen(why: { readonly address?: string; readonly reason: string }): void {
+    if (this.#failures === 1) this.#options.log.warn(why, 'cannot open a limiter session');
     // Reconnect immediately after a session that worked: the next limiter may be healthy.
     const pauseMs = this.#failures++ === 0 ? 0 : this.#options.reconnectMs;
     clearTimeout(this.#reconnect);

@@ -1,0 +1,14 @@
+const NO_CONNECTION = /No connection established\. Last error: (?:Error: )?(.*?)\. Resolution note: ?(.*)$/s;
+
+/**
+ * Why a call failed, for logs: what the other service says, or why there is no connection to it.
+ *
+ * @param error what a gRPC client rejects with, or any other
+ */
+export function callFailure(error: unknown): string {
+  const { details, message } = (error ?? {}) as { readonly details?: unknown; readonly message?: unknown };
+  const text = String(details || message || error);
+  const [, lastError, note] = NO_CONNECTION.exec(text) ?? [];
+  if (lastError === undefined) return text;
+  return ['no connection', lastError, note].filter((part) => part && part !== 'null').join(': ');
+}
