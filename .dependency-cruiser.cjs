@@ -56,10 +56,11 @@ module.exports = {
     },
     {
       name: 'through-the-index',
-      // `url` is the other entry of packages/redis: parsing a URL loads no client. `settings` is
-      // that of packages/runtime: reading a configuration loads no logger. `driver-settings` is one
-      // of packages/contracts: the gateway loads none of it. `image-types` is another: browsers
-      // load it. `model` is that of packages/limits: only tests load it. `hooks` is that of
+      // `url` is the other entry of packages/redis: parsing a URL loads no client. `call-failure` is
+      // that of packages/rpc: naming a failure loads no gRPC. `settings` is that of
+      // packages/runtime: reading a configuration loads no logger. `driver-settings` is one of
+      // packages/contracts: the gateway loads none of it. `image-types` is another: browsers load
+      // it. `model` is that of packages/limits: only tests load it. `hooks` is that of
       // packages/testing: only jest can load it.
       comment: 'A package is what its entries export.',
       severity: 'error',
@@ -67,7 +68,7 @@ module.exports = {
       to: {
         path: '^packages/[^/]+/',
         pathNot: [
-          '^packages/([^/]+/src/index|contracts/src/(driver-settings|image-types)|limits/src/model|redis/src/url|runtime/src/settings|testing/src/hooks)\\.ts$',
+          '^packages/([^/]+/src/index|contracts/src/(driver-settings|image-types)|limits/src/model|redis/src/url|rpc/src/call-failure|runtime/src/settings|testing/src/hooks)\\.ts$',
           '^packages/$2/',
         ],
       },
