@@ -56,8 +56,8 @@ module.exports = {
     },
     {
       name: 'through-the-index',
-      // `url` is the other entry of packages/redis: parsing a URL loads no client. `call-failure` is
-      // that of packages/rpc: naming a failure loads no gRPC. `settings` is that of
+      // `url` is the other entry of packages/redis: parsing a URL loads no client. `call-failure`
+      // is that of packages/rpc: naming a failure loads no gRPC. `settings` is that of
       // packages/runtime: reading a configuration loads no logger. `driver-settings` is one of
       // packages/contracts: the gateway loads none of it. `image-types` is another: browsers load
       // it. `model` is that of packages/limits: only tests load it. `hooks` is that of
