@@ -30,6 +30,7 @@ import { createDevices } from './server/auth/devices.ts';
 import { type EndPageKeys, pageKeysEndedBy } from './server/auth/page-keys.ts';
 import { canHavePasskeys } from './server/auth/passkey-plugin.ts';
 import { createPasskeys } from './server/auth/passkeys.ts';
+import type { ProviderFailure } from './server/auth/provider-failures.ts';
 import { resealSecondFactors } from './server/auth/reseal-second-factors.ts';
 import { createSecondFactor } from './server/auth/second-factor.ts';
 import { createSessions, endPasswordSessions } from './server/auth/sessions.ts';
@@ -153,10 +154,10 @@ function createServices(service: Service, config: Config, { db, limiter, runner,
     now: Date.now,
   });
   const endPageKeys = pageKeysEndedBy(db, control);
-  const auth = createAuth({
-    ...{ db, consoleUrl, secret, previousSecret, oidc, recordAccount, endPageKeys },
-    onProviderFailure: (failure) => logger.warn(failure, 'a sign-in failed at the identity provider'),
-  });
+  const onProviderFailure = (failure: ProviderFailure) =>
+    logger.warn(failure, 'a sign-in failed at the identity provider');
+  const told = { recordAccount, endPageKeys, onProviderFailure };
+  const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, ...told });
   const signIn = auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount, {
     now: Date.now,
   });
