@@ -3,7 +3,7 @@
 // gateways that have just started, then with ones that have served another model for a while, so
 // that V8 has optimized what they run. Then how far apart the same number of callers are told that
 // the start of their model has failed, and when callers of a model that never starts are told so,
-// each counted from its own arrival. Says which goals were kept, and exits with 1 if one was not.
+// each counted from its own arrival. Says which goals were met, and exits with 1 if one was not.
 //
 //   node bench/wake.mjs [--waiters 500]
 //
@@ -164,11 +164,11 @@ async function neverForMany(key, model) {
   return times;
 }
 
-/** @param goals each with what it says and whether it was kept */
+/** @param goals each with what it says and whether it was met */
 function tellGoals(goals) {
-  const told = goals.map(([goal, kept]) => `${goal}: ${kept ? 'kept' : 'missed'}`);
+  const told = goals.map(([goal, met]) => `${goal}: ${met ? 'met' : 'missed'}`);
   process.stdout.write(`  goals: ${told.join('; ')}\n`);
-  process.exitCode = goals.every(([, kept]) => kept) ? 0 : 1;
+  process.exitCode = goals.every(([, met]) => met) ? 0 : 1;
 }
 
 try {
