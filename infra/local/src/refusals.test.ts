@@ -86,6 +86,26 @@ describe('a store that someone else runs', () => {
     }
   });
 
+  it('is refused if it is a Redis that is too old: names both versions', async () => {
+    const info = 'redis_version:6.0.16\r\naof_enabled:1\r\n';
+    const old = createServer((socket) =>
+      // Answers each command so.
+      socket.on('data', (sent) => {
+        for (const _ of String(sent).matchAll(/^\*\d+\r$/gm)) socket.write(`$${info.length}\r\n${info}\r\n`);
+      }),
+    ).listen(0, '127.0.0.1');
+    await once(old, 'listening');
+    try {
+      const url = `redis://127.0.0.1:${(old.address() as AddressInfo).port}`;
+      expect(await refused(start({ redisUrl: url }))).toEqual({
+        message: 'REDIS_URL: Redis 6.0.16 is too old: Tidegate needs version 6.2 or newer',
+        hint: 'To use the built-in Redis instead, unset REDIS_URL.',
+      });
+    } finally {
+      old.close();
+    }
+  });
+
   it.each(['hidden', 'mysql://me:hidden@host/x', 'postgresql://me:hidden@host:port/x'])(
     'needs a valid address: not DATABASE_URL=%s',
     async (url) => {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { emptyPostgres, type TestPostgres, testPostgres, urlAs } from '@tidegate/testing';
 import pg from 'pg';
 import { DATABASE_SERVICES, type DatabaseService } from './logins.ts';
+import { migrate } from './migrate.ts';
 
 /** Privileges on whole tables, and on columns: `UPDATE(revoked_at)`. */
 type Grants = Readonly<Record<string, readonly string[]>>;
@@ -165,6 +166,26 @@ describe('the role of each service', () => {
     expect(rows.map(({ rolname }) => rolname)).toEqual(
       DATABASE_SERVICES.map((service) => `tidegate_${service}`).sort(),
     );
+  });
+
+  it('makes nothing where everybody could, as in databases of Postgres 14', async () => {
+    const open = await emptyPostgres();
+    const owner = new pg.Client({ connectionString: open.url });
+    const metering = new pg.Client({ connectionString: urlAs('metering', open.url) });
+    try {
+      await owner.connect();
+      await owner.query('GRANT CREATE ON SCHEMA public TO PUBLIC');
+      await migrate(open.url);
+      await metering.connect();
+      // The function that makes a partition calls to_char(), and this one fits better.
+      const better = 'LANGUAGE sql RETURN pg_catalog.to_char($1::timestamp, $2) || current_user';
+      await expect(
+        metering.query(`CREATE FUNCTION public.to_char(date, text) RETURNS text ${better}`),
+      ).rejects.toMatchObject({ code: '42501', message: 'permission denied for schema public' });
+    } finally {
+      await Promise.all([owner.end(), metering.end()]);
+      await open.drop();
+    }
   });
 
   it('may call only these functions with the rights of the owner', async () => {

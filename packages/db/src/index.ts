@@ -6,3 +6,4 @@ export { DATABASE_SERVICES, type DatabaseService, loginUrl, makeLogins } from '.
 export { MigrationError, migrate } from './migrate.ts';
 export { dropOldRequestPartitions, ensureRequestPartitions, listRequestPartitions } from './partitions.ts';
 export { SchemaVersion, type SchemaVersionOptions, watchSchema } from './schema-version.ts';
+export { postgresTooOld } from './server-version.ts';

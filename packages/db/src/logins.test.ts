@@ -172,6 +172,14 @@ describe('a user that may not create roles', () => {
     );
   });
 
+  it('is told that the attribute is not enough where somebody else made the roles', async () => {
+    await superuser.query(`ALTER ROLE ${name} CREATEROLE`);
+    await makeLogins(server.url, { ctl: PASSWORD });
+    await expect(makeLogins(url, { ctl: PASSWORD })).rejects.toThrow(
+      /permission denied.*\(since Postgres 16 it may change and grant only those that it made\)/,
+    );
+  });
+
   it('is told what to do where they do not', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tidegate-migrations-'));
     try {

@@ -47,7 +47,7 @@ async function makeLogin(client: pg.Client, service: DatabaseService, password: 
   await client.query(rows[0]?.sql ?? '').catch((cause: pg.DatabaseError) => {
     if (cause.code !== NO_PRIVILEGE) throw cause;
     throw new Error(
-      `the login ${login} cannot be made or changed: ${cause.message}. Let the user in DATABASE_URL create roles, or make the logins as docs/accounts.md says and leave SERVICE_DATABASE_PASSWORDS unset`,
+      `the login ${login} cannot be made or changed: ${cause.message}. Let the user in DATABASE_URL create roles (since Postgres 16 it may change and grant only those that it made), or make the logins as docs/accounts.md says and leave SERVICE_DATABASE_PASSWORDS unset`,
       { cause },
     );
   });

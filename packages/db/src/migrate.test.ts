@@ -200,6 +200,7 @@ describe('migrate', () => {
   });
 
   it.each([
+    ['server_version', 'Postgres does not say its version: Query read timeout'],
     ['SET lock_timeout', "the migrations' lock cannot be taken: Query read timeout"],
     ['pg_advisory_lock', "the migrations' lock cannot be taken: Query read timeout"],
     ['_prisma_migrations', 'the list of applied migrations cannot be used: Query read timeout'],
@@ -224,6 +225,21 @@ describe('migrate', () => {
     await expect(migrate(server.url, { directory })).rejects.toThrow(
       '20270101000000_cut failed: terminating',
     );
+  });
+
+  it('says which version is needed, and touches nothing, on a server that is too old', async () => {
+    await query('CREATE SCHEMA old');
+    await query(
+      "CREATE FUNCTION old.current_setting(text) RETURNS text LANGUAGE sql RETURN '13.23 (Debian 13.23-1)'",
+    );
+    const url = new URL(server.url);
+    url.searchParams.set('options', '-c search_path=old,pg_catalog,public');
+    await expect(migrate(url.href)).rejects.toThrow(
+      /^Postgres 13\.23 is too old: Tidegate needs version 14 or newer$/,
+    );
+    expect(await query("SELECT to_regclass('public._prisma_migrations') AS records")).toEqual([
+      { records: null },
+    ]);
   });
 
   it('gives up on a server that accepts connections and says nothing, and on one that is not there', async () => {

@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { connect } from './connect.ts';
+import { postgresTooOld } from './server-version.ts';
 
 /**
  * The advisory lock that `prisma migrate deploy` takes, so that it and this runner exclude each
@@ -95,9 +96,9 @@ interface Talk {
  * minutes.
  *
  * @returns the names of the applied migrations, oldest first
- * @throws MigrationError when Postgres cannot be reached or used, or does not answer, when another
- * migrator takes too long, when the file of an applied migration has changed, or when a migration
- * fails or has failed earlier and was not resolved
+ * @throws MigrationError when Postgres cannot be reached or used, is too old, or does not answer,
+ * when another migrator takes too long, when the file of an applied migration has changed, or when
+ * a migration fails or has failed earlier and was not resolved
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
   const { directory = MIGRATIONS, connectTimeoutMs = CONNECT_TIMEOUT_MS, patienceMs = PATIENCE_MS } = options;
@@ -108,6 +109,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   const waiting = sayingEvery(options.sayEveryMs ?? SAY_EVERY_MS, options.say);
   const talk: Talk = { client, answerTimeoutMs: ANSWER_FACTOR * connectTimeoutMs, patienceMs, waiting };
   try {
+    await checkVersion(talk);
     const pending = findPending(migrations, await recordsOf(talk));
     const deadlineMs = performance.now() + patienceMs;
     for (const migration of pending)
@@ -149,6 +151,16 @@ async function readMigrations(directory: string): Promise<Migration[]> {
       return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
     }),
   );
+}
+
+/** A server that is too old would apply some migrations before it fails. */
+async function checkVersion(talk: Talk): Promise<void> {
+  const asked = quick<{ version: string }>(talk, "SELECT current_setting('server_version') AS version");
+  const { rows } = await asked.catch((cause: Error) => {
+    throw new MigrationError(`Postgres does not say its version: ${cause.message}`, { cause });
+  });
+  const problem = postgresTooOld(rows[0]?.version ?? '');
+  if (problem !== null) throw new MigrationError(problem);
 }
 
 /** Waits until nobody else is migrating, then reads what has been applied. */

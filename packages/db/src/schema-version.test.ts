@@ -68,6 +68,13 @@ describe('a database', () => {
     }
   });
 
+  it('on a server that is too old is behind, and the server is named', async () => {
+    const old = { $queryRaw: async () => [{ version: '13.23' }] } as unknown as Pick<Db, '$queryRaw'>;
+    expect(await new SchemaVersion({ db: old, nowMs: () => 0 }).problem()).toBe(
+      'Postgres 13.23 is too old: Tidegate needs version 14 or newer',
+    );
+  });
+
   it('that cannot be asked leaves the last answer standing, for whoever needs no Postgres', async () => {
     const away = createDb('postgresql://nobody@127.0.0.1:1/none');
     expect(await new SchemaVersion({ db: away, nowMs: () => 0 }).problem()).toBeNull();

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from './client.ts';
 import { sqlStateOf } from './explain.ts';
 import { MIGRATIONS } from './migrate.ts';
+import { postgresTooOld } from './server-version.ts';
 
 /** How often to look again: rarely once the database is new enough, since it stays so. */
 const RECHECK_EVERY_MS = { current: 60_000, behind: 2_000 };
@@ -25,8 +26,8 @@ export interface SchemaVersionOptions {
 }
 
 /**
- * Tells whether the database has all migrations of this release. It may have more: a release works
- * with the schema of the next one.
+ * Tells whether the database has all migrations of this release, on a server that is new enough. It
+ * may have more: a release works with the schema of the next one.
  */
 export class SchemaVersion {
   readonly #options: SchemaVersionOptions;
@@ -62,11 +63,18 @@ export class SchemaVersion {
     return this.#required.filter((name) => !applied.has(name));
   }
 
+  /** As Postgres writes it. @throws the error of the database */
+  async serverVersion(): Promise<string> {
+    const [row] = await this.#options.db.$queryRaw<{ version: string }[]>`
+      SELECT current_setting('server_version') AS version`;
+    return row?.version ?? '';
+  }
+
   async #look(): Promise<void> {
     let everyMs = RECHECK_EVERY_MS.behind;
     try {
       const before = this.#problem;
-      this.#problem = describe(await this.missing());
+      this.#problem = postgresTooOld(await this.serverVersion()) ?? describe(await this.missing());
       if (this.#problem !== null && this.#problem !== before) this.#options.onBehind?.(this.#problem);
       if (this.#problem === null) everyMs = RECHECK_EVERY_MS.current;
     } catch {

@@ -9,7 +9,7 @@ const ENOUGH_MS = 10_000;
 it.each([true, false])('a Redis says whether it keeps an append-only file: %s', async (appendonly) => {
   const redis = await testRedis({ appendonly });
   try {
-    expect(await checkRedis(redis.url, ENOUGH_MS)).toEqual({ appendOnly: appendonly });
+    expect(await checkRedis(redis.url, ENOUGH_MS)).toEqual({ appendOnly: appendonly, tooOld: null });
   } finally {
     await redis.stop();
   }

@@ -1,22 +1,26 @@
 import { Cluster } from 'ioredis';
 import { createRedisClient, type RedisClient } from './client.ts';
+import { redisTooOld } from './version.ts';
 
 /** Redis did not answer. The message says why and shows no part of the URL but addresses. */
 export class RedisCheckError extends Error {
   override readonly name = 'RedisCheckError';
 }
 
-export interface RedisPersistence {
+export interface RedisServers {
   /** Whether every server keeps an append-only file. Null: a server does not say. */
   readonly appendOnly: boolean | null;
+  /** What is wrong with a server's version. Null: nothing, or it does not say. */
+  readonly tooOld: string | null;
 }
 
 /**
- * Asks the Redis of a URL, or every master of a cluster, whether it persists its data.
+ * Asks the Redis of a URL, or every master of a cluster, whether it persists its data, and whether
+ * it is new enough.
  * @throws RedisCheckError after `timeoutMs` at the latest
  * @throws RedisUrlError
  */
-export async function checkRedis(url: string, timeoutMs: number): Promise<RedisPersistence> {
+export async function checkRedis(url: string, timeoutMs: number): Promise<RedisServers> {
   const client = createRedisClient(url, {
     connectTimeout: timeoutMs,
     lazyConnect: true,
@@ -32,7 +36,7 @@ export async function checkRedis(url: string, timeoutMs: number): Promise<RedisP
     timer = setTimeout(() => reject(new RedisCheckError(`no answer within ${timeoutMs} ms`)), timeoutMs);
   });
   try {
-    return await Promise.race([late, askPersistence(client)]);
+    return await Promise.race([late, askServers(client)]);
   } catch (error) {
     if (error instanceof RedisCheckError) throw error;
     // The connection's own error says more than that of the command that found it closed.
@@ -43,12 +47,13 @@ export async function checkRedis(url: string, timeoutMs: number): Promise<RedisP
   }
 }
 
-async function askPersistence(client: RedisClient): Promise<RedisPersistence> {
+async function askServers(client: RedisClient): Promise<RedisServers> {
   await client.connect();
   const servers = client instanceof Cluster ? client.nodes('master') : [client];
-  const told = await Promise.all(servers.map((server) => server.info('persistence').catch(refusedInfo)));
-  if (told.includes('')) return { appendOnly: null };
-  return { appendOnly: told.every((text) => /^aof_enabled:1\r?$/m.test(text)) };
+  const told = await Promise.all(servers.map((server) => server.info().catch(refusedInfo)));
+  const appendOnly = told.every((text) => /^aof_enabled:1\r?$/m.test(text));
+  const tooOld = told.map(redisTooOld).find((problem) => problem !== null) ?? null;
+  return { appendOnly: told.includes('') ? null : appendOnly, tooOld };
 }
 
 /** With several addresses, the client does not say how each of them failed. */

@@ -1,5 +1,5 @@
 export { default as slotOf } from 'cluster-key-slot';
-export { checkRedis, RedisCheckError, type RedisPersistence } from './check.ts';
+export { checkRedis, RedisCheckError, type RedisServers } from './check.ts';
 export {
   type ClientOptions,
   createRedisClient,
@@ -9,3 +9,4 @@ export {
 export { explainRedis } from './explain.ts';
 export { openQueue, type QueueLink } from './queue.ts';
 export { type Address, parseRedisUrl, type RedisTarget, RedisUrlError, redisUrl } from './url.ts';
+export { redisTooOld } from './version.ts';

@@ -143,9 +143,9 @@ describe('doctor', () => {
     const { healthy, findings } = await doctor(0, '--days', '35');
     expect(healthy).toBe(true);
     expect(findings.map(({ check }) => check)).toEqual([
-      ...['schema', 'month totals', 'day totals', 'hours', 'times', 'refusals', 'runners'],
+      ...['postgres', 'schema', 'month totals', 'day totals', 'hours', 'times', 'refusals', 'runners'],
       ...['upstream keys', 'models', 'left workloads', 'ledgers', 'outbox', 'reservations'],
-      ...['limiters', 'runner calls', 'gateway leases', 'queue'],
+      ...['limiters', 'runner calls', 'redis', 'gateway leases', 'queue'],
     ]);
     const text = await ctl(['doctor'], env);
     expect(text.out).toContain(`ok    ledgers: Redis and Postgres agree on ${MONTH}`);
@@ -249,6 +249,13 @@ describe('doctor', () => {
       /pool local has had no leader for \d+ s/,
       () => db.$executeRaw`UPDATE runner_lease SET expires_at = now() - interval '1 minute'`,
       () => db.$executeRaw`UPDATE runner_lease SET expires_at = now() + interval '1 hour'`,
+    ],
+    [
+      'a schema that everybody may make functions in',
+      'postgres',
+      /everybody may make functions in the schema public/,
+      () => db.$executeRaw`GRANT CREATE ON SCHEMA public TO PUBLIC`,
+      () => db.$executeRaw`REVOKE CREATE ON SCHEMA public FROM PUBLIC`,
     ],
     [
       'a migration that is missing',
@@ -359,7 +366,7 @@ describe('doctor', () => {
     const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
     expect([status, wrong.map(({ check }) => check)]).toEqual([
       1,
-      ['ledgers', 'outbox', 'reservations', 'gateway leases', 'queue'],
+      ['ledgers', 'outbox', 'reservations', 'redis', 'gateway leases', 'queue'],
     ]);
     expect(wrong[0]?.found).toContain('cannot be checked: ');
   });
@@ -381,7 +388,7 @@ describe('doctor', () => {
       const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
       expect(status).toBe(1);
       expect(wrong.map(({ check, found }) => [check, found])).toEqual(
-        ['ledgers', 'outbox', 'reservations', 'gateway leases', 'queue'].map((check) => [
+        ['ledgers', 'outbox', 'reservations', 'redis', 'gateway leases', 'queue'].map((check) => [
           check,
           'cannot be checked: Redis did not answer in time.',
         ]),
@@ -405,6 +412,7 @@ describe('doctor', () => {
         ['postgres', false],
         ['limiters', true],
         ['runner calls', true],
+        ['redis', true],
         ['gateway leases', true],
         ['queue', true],
       ],

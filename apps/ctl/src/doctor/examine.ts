@@ -7,7 +7,7 @@ import { type LiveStateReader, openLiveReader } from './live-state.ts';
 import { leftWorkloadFinding, modelFinding, upstreamKeyFinding } from './models.ts';
 import { type DoctorReport, type Finding, wrong } from './report.ts';
 import { compareHours, compareTimes, examineRefusals } from './rollups.ts';
-import { queueFinding, runnerFinding, schemaFinding } from './services.ts';
+import { postgresFinding, queueFinding, redisFinding, runnerFinding, schemaFinding } from './services.ts';
 import { compareDays, compareMonths } from './usage.ts';
 
 export interface Patient extends Called {
@@ -33,8 +33,11 @@ export async function examine(patient: Patient): Promise<DoctorReport> {
   const looks = await Promise.all([
     attempt(patient, ['postgres'], () => patient.withDb((db) => postgresFindings(db, patient))),
     attempt(patient, ['limiters', 'runner calls'], () => callFindings(patient)),
-    attempt(patient, ['gateway leases'], () =>
-      withLive(patient, async (live) => [leaseFinding(await live.instances())]),
+    attempt(patient, ['redis', 'gateway leases'], () =>
+      withLive(patient, async (live) => [
+        redisFinding(await live.info()),
+        leaseFinding(await live.instances()),
+      ]),
     ),
     attempt(patient, ['queue'], () => withQueue(patient)),
   ]);
@@ -48,11 +51,13 @@ async function postgresFindings(db: Db, patient: Patient): Promise<Finding[]> {
   const month = monthOf(nowMs);
   const lastMonth = monthOf(Date.parse(`${month}-01`) - DAY_MS);
   const sinceDay = dayOf(nowMs - (days - 1) * DAY_MS);
+  const postgres = await postgresFinding(db);
   const schema = schemaFinding(await new SchemaVersion({ db, nowMs: () => 0 }).missing());
-  if (!schema.ok) return [schema];
+  if (!schema.ok) return [postgres, schema];
   const one = (check: string, look: () => Promise<Finding>) =>
     attempt(patient, [check], async () => [await look()]);
   return [
+    postgres,
     schema,
     ...(await one('month totals', () => compareMonths(db, lastMonth))),
     ...(await one('day totals', () => compareDays(db, sinceDay))),

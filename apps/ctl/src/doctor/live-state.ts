@@ -22,6 +22,8 @@ export interface LiveStateReader {
   org(orgId: string, month: string): Promise<LiveOrg>;
   /** Gateway instances, and how long ago each gave its last sign of life. */
   instances(): Promise<readonly Silent[]>;
+  /** What a server says of itself. */
+  info(): Promise<string>;
   /** Unix milliseconds. */
   nowMs(): Promise<number>;
   /** Why the connection was lost, if it was. */
@@ -44,6 +46,7 @@ export function openLiveReader(redisUrl: string, prefix: string): LiveStateReade
     get lost() {
       return link.lost;
     },
+    info: () => client.info(),
     nowMs,
     async org(orgId, month) {
       const outbox = outboxKey(prefix, orgId);

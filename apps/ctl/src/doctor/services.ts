@@ -1,6 +1,30 @@
-import type { Db } from '@tidegate/db';
+import { type Db, postgresTooOld } from '@tidegate/db';
+import { redisTooOld } from '@tidegate/redis';
 import type { QueueStatus } from '../queue-admin.ts';
 import { type Finding, fine, some, wrong } from './report.ts';
+
+/** Whether the server is new enough, and only its owner can make things in the schema. */
+export async function postgresFinding(db: Db): Promise<Finding> {
+  const [server] = await db.$queryRaw<{ version: string; schema: string; open: boolean }[]>`
+    SELECT current_setting('server_version') AS version, current_schema() AS schema,
+      has_schema_privilege('public', current_schema(), 'CREATE') AS open`;
+  const { version = '', schema = '', open } = server ?? {};
+  const tooOld = postgresTooOld(version);
+  if (tooOld !== null) return wrong('postgres', tooOld, 'Upgrade Postgres.');
+  if (!open) return fine('postgres', `version ${version}`);
+  return wrong(
+    'postgres',
+    `everybody may make functions in the schema ${schema}, and so a service could act as the owner of the database`,
+    'Close the schema: see docs/accounts.md.',
+  );
+}
+
+/** Whether the server that says this of itself is new enough. */
+export function redisFinding(info: string): Finding {
+  const tooOld = redisTooOld(info);
+  if (tooOld === null) return fine('redis', 'its version is new enough');
+  return wrong('redis', tooOld, 'Upgrade Redis.');
+}
 
 export function schemaFinding(missing: readonly string[]): Finding {
   if (missing.length === 0) return fine('schema', 'the database has all migrations of this release');

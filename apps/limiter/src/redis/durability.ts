@@ -1,3 +1,4 @@
+import { redisTooOld } from '@tidegate/redis';
 import type { Logger } from '@tidegate/runtime';
 import type { RedisLink } from './link.ts';
 
@@ -7,6 +8,8 @@ export interface Durability {
   /** Whether its last write to the file succeeded. */
   readonly writes: boolean | null;
   readonly evicts: boolean | null;
+  /** What is wrong with its version. Null: nothing, or it does not say. */
+  readonly tooOld: string | null;
 }
 
 /** Reads it from every available server. Rejects if one of them refuses INFO to the user. */
@@ -25,14 +28,16 @@ export async function readDurability({ shards }: RedisLink): Promise<Durability[
         appendOnly: is('aof_enabled', '1'),
         writes: is('aof_last_write_status', 'ok'),
         evicts: keeps === null ? null : !keeps,
+        tooOld: redisTooOld(told),
       };
     }),
   );
 }
 
 /**
- * Warns of settings that lose data, once: when Redis is first available. Silent about what the
- * user may not read. No service may ask for `appendfsync` (docs/accounts.md).
+ * Warns of a version that is too old, and of settings that lose data, once: when Redis is first
+ * available. Silent about what the user may not read. No service may ask for `appendfsync`
+ * (docs/accounts.md).
  */
 export function warnOfDurability(link: RedisLink, logger: Logger): void {
   let looked = false;
@@ -41,6 +46,8 @@ export function warnOfDurability(link: RedisLink, logger: Logger): void {
     looked = true;
     readDurability(link).then(
       (servers) => {
+        const tooOld = servers.find((server) => server.tooOld !== null)?.tooOld;
+        if (tooOld) logger.error(tooOld);
         if (servers.some(({ appendOnly }) => appendOnly === false))
           logger.warn(
             'Redis keeps no append-only file. A restart may lose data: requests of the affected organizations are then refused for a minute, and settlements may be lost. Set appendonly yes',

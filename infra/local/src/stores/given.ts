@@ -48,10 +48,14 @@ export async function checkRedisUrl(
 ): Promise<{ warning?: string }> {
   const hint = hintFor('REDIS_URL', 'Redis', 'redis://user:password@host:6379');
   const where = addressesIn(url, hint);
-  const { appendOnly } = await checkRedis(url, timeoutMs).catch((cause: Error) => {
+  const { appendOnly, tooOld } = await checkRedis(url, timeoutMs).catch((cause: Error) => {
     const why = cause.message.startsWith('no answer') ? silence(timeoutMs) : cause.message;
     throw unreachable('REDIS_URL', 'Redis', where, why, hint);
   });
+  if (tooOld !== null)
+    throw new StackError(`REDIS_URL: ${tooOld}`, {
+      hint: 'To use the built-in Redis instead, unset REDIS_URL.',
+    });
   if (appendOnly !== false) return {};
   return {
     warning: `The Redis in REDIS_URL keeps no append-only file: when it stops, live limits and unwritten usage are lost. Set "appendonly yes".`,

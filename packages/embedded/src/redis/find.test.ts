@@ -18,9 +18,9 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-async function put(file: string): Promise<void> {
+async function put(file: string, says = ''): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, '#!/bin/sh\n');
+  await writeFile(file, `#!/bin/sh\necho '${says}'\n`);
   await chmod(file, 0o755);
 }
 
@@ -44,6 +44,23 @@ describe('findRedis', () => {
       command: join(localDir, 'usr', 'bin', 'redis-server'),
       libraryPath: join(localDir, 'usr', 'lib', 'x86_64-linux-gnu'),
     });
+  });
+
+  it.each(['Redis server v=7.0.15 sha=00000000:0 bits=64', 'Valkey server v=10.1.2 sha=00000000:0 bits=64'])(
+    'takes a server that is new enough: %s',
+    async (says) => {
+      const command = join(directory, 'bin', 'redis-server');
+      await put(command, says);
+      expect(await findRedis({ localDir })).toEqual({ command });
+    },
+  );
+
+  it('refuses a server that is too old for the users it would have, and says so in one line', async () => {
+    const command = join(directory, 'bin', 'redis-server');
+    await put(command, 'Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64');
+    await expect(findRedis({ localDir })).rejects.toThrow(
+      `${command} is version 6.0.16, and Tidegate starts only 7 or newer: put a newer redis-server or valkey-server first on PATH, or set REDIS_URL`,
+    );
   });
 
   it('says in one line how to get one where it cannot', async () => {

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { findOnPath, isExecutable } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
 import { installWithApt, unpackWithApt } from './apt.ts';
@@ -18,25 +20,39 @@ export interface FindRedisOptions {
 }
 
 const NAMES = ['redis-server', 'valkey-server'];
+/** Older ones do not understand infra/redis.acl. The first Valkey is version 7. */
+const OLDEST = 7;
 
 /**
  * Finds a Redis server: on PATH, or unpacked earlier under `localDir`. If there is none, on Debian
  * and Ubuntu, it comes from apt: installed if this is root, without starting the system's service,
  * else unpacked under `localDir`.
- * @throws EmbeddedError that says in one line how to install one
+ * @throws EmbeddedError that says in one line how to install one, or a newer one
  */
 export async function findRedis(options: FindRedisOptions): Promise<RedisServer> {
   const localDir = resolve(options.localDir);
   const found = (await findInstalled()) ?? (await findUnpacked(localDir));
-  if (found !== undefined) return found;
+  if (found !== undefined) return checked(found);
   const apt = await findOnPath('apt-get');
   if (apt !== undefined && (await isDebian())) {
     if (process.getuid?.() === 0) await installWithApt(apt, options.onLog);
     else await unpackWithApt(apt, localDir, options.onLog);
     const fetched = (await findInstalled()) ?? (await findUnpacked(localDir));
-    if (fetched !== undefined) return fetched;
+    if (fetched !== undefined) return checked(fetched);
   }
   throw new EmbeddedError(`no Redis found: ${instruction()}`);
+}
+
+async function checked(server: RedisServer): Promise<RedisServer> {
+  const { command, libraryPath } = server;
+  const env = libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
+  // One that cannot say its version says at its start what is wrong.
+  const said = await promisify(execFile)(command, ['--version'], { env }).catch(() => ({ stdout: '' }));
+  const [, version, major] = /\bv=((\d+)\S*)/.exec(said.stdout) ?? [];
+  if (version === undefined || Number(major) >= OLDEST) return server;
+  throw new EmbeddedError(
+    `${command} is version ${version}, and Tidegate starts only ${OLDEST} or newer: put a newer redis-server or valkey-server first on PATH, or set REDIS_URL`,
+  );
 }
 
 async function findInstalled(): Promise<RedisServer | undefined> {

@@ -1,0 +1,36 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
+import { createLogger } from '@tidegate/runtime';
+import type { Redis } from 'ioredis';
+import { warnOfDurability } from './durability.ts';
+import type { RedisLink } from './link.ts';
+
+/** What the limiter logs about servers that say this of themselves. */
+async function loggedOf(...told: string[]): Promise<{ level: string; msg: string }[]> {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => lines.push(line) > 0 };
+  const logger = createLogger({ service: 'limiter', level: 'info', destination });
+  const servers = told.map((text) => ({ info: async () => text }) as unknown as Redis);
+  const link = {
+    shards: { all: () => servers },
+    ready: () => true,
+    onReady: (listener: () => void) => listener(),
+  } as unknown as RedisLink;
+  warnOfDurability(link, logger);
+  // Until then, the answers are there.
+  await setImmediate();
+  return lines.map((line) => JSON.parse(line));
+}
+
+const server = (version: string, aof = 1) =>
+  `# Server\r\nredis_version:${version}\r\n# Persistence\r\naof_enabled:${aof}\r\nmaxmemory_policy:noeviction\r\n`;
+
+it('a Redis that is new enough and keeps its data is nothing to log', async () => {
+  expect(await loggedOf(server('6.2.0'), server('8.0.2'))).toEqual([]);
+});
+
+it('a Redis that is too old is an error that names both versions, once', async () => {
+  expect(await loggedOf(server('7.0.15'), server('6.0.16'), server('6.0.16'))).toMatchObject([
+    { msg: 'Redis 6.0.16 is too old: Tidegate needs version 6.2 or newer' },
+  ]);
+});
