@@ -105,7 +105,7 @@ export const schema = z.object({
   LIMITER_SILENCE_MS: durationMs
     .default(200)
     .describe(
-      'A limiter that owes answers and says nothing for this long counts as hung, and the session moves to another one. With many calls open, the time is longer',
+      'A limiter that owes answers and says nothing for this long may be hung, and the session moves to another one that answers. With many calls open, the time is longer',
     ),
   SETTLE_WAIT_MS: durationMs
     .default(1_000)

@@ -27,10 +27,7 @@ export interface LinkOptions {
    */
   readonly onQuiet: () => void;
   readonly callTimeoutMs: number;
-  /**
-   * A link is given up if it is silent for this long while calls are open. Many open calls extend
-   * the time.
-   */
+  /** A link is silent after this long without a message while calls are open. */
   readonly silenceMs: number;
   readonly maxOpenCalls: number;
   /** Called with each call's time to its reply, or with null if the call resolves to null. */
@@ -48,6 +45,8 @@ interface OneLink {
   readonly onUp: () => void;
   /** The limiter will stop. */
   readonly onDraining: () => void;
+  /** The link is up and has become silent. Its calls stay open, in case the limiter goes on. */
+  readonly onSilent: () => void;
   /** Called once, also after `end`. */
   readonly onEnd: (reason: string) => void;
 }
@@ -101,6 +100,14 @@ export class LimiterLink {
     this.#stream.on('error', (error) => this.end(callFailure(error)));
     this.#stream.on('end', () => this.end('the limiter ended the session'));
     void this.#handshake();
+  }
+
+  /**
+   * Whether the limiter may hang. Many open calls extend the time that this takes. Never true of a
+   * retired link.
+   */
+  get silent(): boolean {
+    return this.#silentMs >= this.#maxSilenceMs();
   }
 
   call(call: LimiterCall): Promise<LimiterReply | null> {
@@ -219,10 +226,22 @@ export class LimiterLink {
       if (this.#retired) this.#endIfDone();
       return;
     }
+    const wasSilent = this.silent;
     this.#silentTicks++;
     if (this.#up && !this.#retired && this.#silentTicks === QUIET_TICKS) this.#options.onQuiet();
-    if (this.#silentTicks * TICK_MS >= this.#maxSilenceMs()) this.end('the limiter is silent');
+    if (!this.silent) return;
+    if (!this.#up || this.#silentMs >= this.#lastMs) this.end('the limiter is silent');
+    else if (!wasSilent) this.#options.onSilent();
   };
+
+  get #silentMs(): number {
+    return this.#silentTicks * TICK_MS;
+  }
+
+  /** A link that is silent for this long has ended. */
+  get #lastMs(): number {
+    return Math.max(this.#options.silenceMs, this.#options.callTimeoutMs);
+  }
 
   /** Stops the timer while no call is open, so that an idle process is not woken. */
   #stopTicking(): void {
@@ -236,12 +255,12 @@ export class LimiterLink {
    * Doubles with each failed attempt, so that a slow limiter is reached in the end.
    */
   #maxSilenceMs(): number {
-    const { silenceMs, callTimeoutMs, failures } = this.#options;
+    const { silenceMs, failures } = this.#options;
     // The probe goes to the link that is in use, so this one may be silent until its calls expire.
     if (this.#retired) return Number.POSITIVE_INFINITY;
     const attempts = this.#up ? 0 : failures;
     const maxMs = (silenceMs + this.#open.size * SILENCE_PER_CALL_MS) * 2 ** Math.min(attempts, 10);
-    return Math.min(maxMs, Math.max(silenceMs, callTimeoutMs));
+    return Math.min(maxMs, this.#lastMs);
   }
 
   /** Fails overdue calls. `#open` is ordered by deadline. */

@@ -327,15 +327,47 @@ describe('the session', () => {
     expect(told.down).toBe(0);
   });
 
-  it('is given up when its limiter says that it cannot reach Redis', async () => {
-    const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 150 });
+  it('is kept while its only limiter is silent, and no call fails', async () => {
+    const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 50 });
+    fake.delayMs = 500;
+    expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toEqual(admitted.admitted);
+    expect(told.down).toBe(0);
+  });
+
+  it('is kept while its limiter is silent and the others are, too', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    const peers = peersAt(first.address, second.address);
+    const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 50 }, first);
+    running.push(second);
+    second.answers.heartbeat = () => undefined;
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    first.answers.heartbeat = () => undefined;
+    first.answers.admit = () => answered.then(() => ({ admission: admitted }));
+    const waiting = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
+    await eventually(() => second.of('heartbeat').length > 1);
+    answer();
+    expect(await waiting).toEqual(admitted.admitted);
+    expect(told.down).toBe(0);
+  });
+
+  it('is given up when its only limiter has been silent for as long as a call may take', async () => {
+    const { limiter, fake, told } = await start({ ...PATIENT, callTimeoutMs: 400, silenceMs: 100 });
     const { heartbeat } = fake.answers;
+    fake.answers.heartbeat = fake.answers.admit = () => undefined;
+    expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
+    await eventually(() => told.down === 1);
+    fake.answers.heartbeat = heartbeat;
+    await eventually(() => limiter.ready);
+  });
+
+  it('fails a call in time when its limiter says that it cannot reach Redis', async () => {
+    const { limiter, fake } = await start({ ...PATIENT, callTimeoutMs: 400, silenceMs: 150 });
     fake.answers.admit = () => undefined;
     fake.answers.heartbeat = () => ({ failed: { reason: 'Redis is unavailable' } });
     expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
-    expect(told.down).toBe(1);
-    fake.answers.heartbeat = heartbeat;
-    await eventually(() => limiter.ready);
   });
 
   it('eventually reaches a limiter that is slower than the silence limit', async () => {

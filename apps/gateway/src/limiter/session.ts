@@ -31,13 +31,17 @@ interface PeerLink {
   upSinceMs: number;
 }
 
-const mustLeave = ({ draining, failing }: PeerLink): boolean => draining || failing;
+const isStuck = ({ failing, link }: PeerLink): boolean => failing || link.silent;
+const mustLeave = (peerLink: PeerLink): boolean => peerLink.draining || isStuck(peerLink);
 
 /**
  * This process's session with a limiter: one link, to the limiter that it prefers. A broken link is
  * replaced immediately. When a better limiter appears, or this one is about to stop or cannot keep
  * the lease, the session moves: it opens a second link, makes new calls there, and lets the first
  * one finish its calls. Host names are looked up after each failure, and regularly.
+ *
+ * A limiter that is silent may go on in a moment, so its link ends only when another limiter has
+ * answered, or when no call could be waiting any longer.
  *
  * While no link is up, calls resolve to null immediately.
  */
@@ -129,6 +133,7 @@ export class LimiterSession {
         failures: this.#failures,
         onUp: () => this.#onUp(peerLink),
         onDraining: () => this.#onDraining(peerLink),
+        onSilent: () => this.#onSilent(peerLink),
         onEnd: (reason) => this.#onEnd(peerLink, reason),
       }),
     };
@@ -136,6 +141,8 @@ export class LimiterSession {
   }
 
   #onUp(peerLink: PeerLink): void {
+    // Notices that it has not sent are lost, so this is not a move.
+    if (this.#current?.link.silent) this.#current.link.end('the limiter is silent');
     const former = this.#current;
     const { address } = peerLink.peer;
     this.#next = null;
@@ -161,8 +168,12 @@ export class LimiterSession {
     this.#options.peers.leaving(peerLink.peer);
     if (peerLink === this.#current) void this.#look();
     // Better to stay than to move from one stopping limiter to another.
-    else if (peerLink === this.#next && this.#current && !this.#current.failing)
+    else if (peerLink === this.#next && this.#current && !isStuck(this.#current))
       peerLink.link.end('this limiter will stop, too');
+  }
+
+  #onSilent(peerLink: PeerLink): void {
+    if (peerLink === this.#current) void this.#look();
   }
 
   #onEnd(peerLink: PeerLink, reason: string): void {
