@@ -11,10 +11,10 @@ import {
   limiterService,
 } from './index.ts';
 
-async function failureAt(address: string): Promise<string> {
+async function failureAt(address: string, deadlineMs = 60_000): Promise<string> {
   const client = createLimiterClient(address);
   try {
-    const call = callUnary(client, 'getMonth', { orgId: 'org_x' }, { deadlineMs: 60_000 });
+    const call = callUnary(client, 'getMonth', { orgId: 'org_x' }, { deadlineMs });
     return await call.then(() => 'none', callFailure);
   } finally {
     client.close();
@@ -41,6 +41,14 @@ describe('the reason of a failed call', () => {
     const { port } = server.address() as { port: number };
     expect(await failureAt(`127.0.0.1:${port}`)).toMatch(/^no connection: Protocol error/);
     server.close();
+  });
+
+  it('is that no answer came in time, without how the time passed', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as { port: number };
+    expect(await failureAt(`127.0.0.1:${port}`, 50)).toBe('no answer in time');
+    silent.close();
   });
 
   it('is that the other service ended the call, as it does when it stops', async () => {

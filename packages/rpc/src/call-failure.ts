@@ -1,5 +1,7 @@
 const NO_CONNECTION = /No connection established\. Last error: (?:Error: )?(.*?)\. Resolution note: ?(.*)$/s;
 
+/** The library adds how the time passed. */
+const LATE = /^Deadline exceeded/;
 /** What the library says when the other side ends a call that is in progress. */
 const CANCELLED = 'Call cancelled';
 
@@ -11,6 +13,7 @@ const CANCELLED = 'Call cancelled';
 export function callFailure(error: unknown): string {
   const { details, message } = (error ?? {}) as { readonly details?: unknown; readonly message?: unknown };
   const text = String(details || message || error);
+  if (LATE.test(text)) return 'no answer in time';
   if (text === CANCELLED) return 'the other service ended the call';
   const [, lastError, note] = NO_CONNECTION.exec(text) ?? [];
   if (lastError === undefined) return text;
