@@ -11,6 +11,7 @@ import { closeDb, createDb, type Db, explainPostgres, watchSchema } from '@tideg
 import {
   createLogger,
   createMetrics,
+  createOutage,
   type Logger,
   observeStore,
   runService,
@@ -38,6 +39,7 @@ import { createSignIn } from './server/auth/sign-in.ts';
 import { startScreens } from './server/http/screens.ts';
 import { startSite } from './server/http/server.ts';
 import { provideServices, type Services } from './server/services.ts';
+import { untilDone } from './server/until-done.ts';
 
 const MAX_DB_CONNECTIONS = 10;
 const SHUTDOWN_TIMEOUT_MS = 10_000;
@@ -112,21 +114,20 @@ interface CatchUpParts {
 /** Begins the work that changed settings require. The console does not wait for it. */
 function catchUp(service: Service, config: Config, parts: CatchUpParts): void {
   const { db, auth, endPageKeys, logger } = parts;
+  const { stopping } = service;
   if (config.AUTH_SECRET_PREVIOUS) {
-    const resealed = resealSecondFactors({ db, auth }, service.stopping).then(
-      (counts) => logger.info(counts, 'second factors are encrypted under the current secret'),
-      (err) => {
-        if (service.stopping.aborted) return;
-        logger.error({ err }, 'second factors could not be encrypted under the current secret');
+    const outage = createOutage(logger, 'second factors could not be encrypted under the current secret');
+    const resealed = untilDone(() => resealSecondFactors({ db, auth }, stopping), outage, stopping).then(
+      (counts) => {
+        if (counts) logger.info(counts, 'second factors are encrypted under the current secret');
       },
     );
     service.onShutdown('second factors', () => resealed);
   }
   if (config.OIDC_ONLY) {
-    const ended = endPasswordSessions(db, endPageKeys).catch((err) => {
-      logger.error({ err }, 'sessions of accounts with a password could not be ended');
-    });
-    service.onShutdown('password sessions', () => ended);
+    const outage = createOutage(logger, 'sessions of accounts with a password could not be ended');
+    const ended = untilDone(() => endPasswordSessions(db, endPageKeys), outage, stopping);
+    service.onShutdown('password sessions', async () => void (await ended));
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Db } from '@tidegate/db';
+import { callFailure } from '@tidegate/rpc';
 import type { Logger } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
 import { DayPartitions } from './days/partitions.ts';
@@ -47,7 +48,7 @@ export function createMetering(deps: MeteringDeps): Metering {
     onDropped: (count, err) => {
       metrics.unconfirmed.inc(count);
       logger.warn(
-        { err, count },
+        { reason: callFailure(err), count },
         'commits could not be confirmed: the limiter will publish their settlements again',
       );
     },

@@ -62,6 +62,10 @@ describe('why Redis cannot be used is explained in a sentence that names the cau
     await everywhere('client', 'kill', 'type', 'normal');
     expect(await waits).toBe('The connection to Redis was lost.');
     client.disconnect();
+    for (const code of ['ECONNRESET', 'EPIPE'])
+      expect(explainRedis(Object.assign(new Error(`write ${code}`), { code }))).toBe(
+        'The connection to Redis was lost.',
+      );
   });
 
   it('a user without the permission', async () => {

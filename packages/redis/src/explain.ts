@@ -18,7 +18,7 @@ const REASONS: readonly [sign: RegExp, sentence: string][] = [
   [/\bCLUSTERDOWN\b/, 'The Redis Cluster is not complete: some slots have no server.'],
   [/Socket timeout/, 'Redis did not answer in time.'],
   [/isn't (writeable|ready) and enableOfflineQueue/, 'There is no connection to Redis.'],
-  [/max retries per request/, 'The connection to Redis was lost.'],
+  [/max retries per request|ECONNRESET|EPIPE/, 'The connection to Redis was lost.'],
   [/wrong version number|EPROTO|CERT|certificate/i, 'Redis cannot be reached over TLS as REDIS_URL says.'],
 ];
 

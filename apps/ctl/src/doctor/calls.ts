@@ -1,4 +1,5 @@
 import { newOrgId, newRequestId } from '@tidegate/contracts';
+import { callFailure } from '@tidegate/rpc/call-failure';
 import type { PoolAddress, ServiceIdentity } from '@tidegate/runtime/settings';
 import type { Waits } from '../context.ts';
 import { type Finding, fine, some, wrong } from './report.ts';
@@ -10,16 +11,20 @@ export interface Called {
   readonly waits: Waits;
 }
 
+/** A screen waits less long, but here a late answer would be reported as a fault. */
+const SHOWN_MS = 5_000;
+
 /** Whether limiters and runners answer ctl. Asks for what cannot be there. */
 export async function callFindings({ limiters, runners, caller, waits }: Called): Promise<Finding[]> {
-  const { limiterOverGrpc, runnerOverGrpc } = await import('@tidegate/control');
+  const { DEADLINES, limiterOverGrpc, runnerOverGrpc } = await import('@tidegate/control');
+  const patience = { deadlines: { ...DEADLINES, shownMs: SHOWN_MS }, ...waits };
   const ofLimiters = limiters.map(async (address) => {
-    const limiter = limiterOverGrpc([address], caller, waits);
+    const limiter = limiterOverGrpc([address], caller, patience);
     const asked = limiter.findRequest(newOrgId(), newRequestId());
     return problemOf(address, asked).finally(() => limiter.close());
   });
   const ofRunners = runners.map(async ({ pool, address }) => {
-    const runner = runnerOverGrpc([{ pool, address }], caller, waits);
+    const runner = runnerOverGrpc([{ pool, address }], caller, patience);
     const asked = runner.activity(newOrgId());
     return problemOf(`pool ${pool} at ${address}`, asked).finally(() => runner.close());
   });
@@ -42,5 +47,5 @@ export async function callFindings({ limiters, runners, caller, waits }: Called)
 const problemOf = (who: string, asked: Promise<unknown>): Promise<string | null> =>
   asked.then(
     () => null,
-    ({ details, message }) => `${who}: ${details ?? message}`,
+    (error) => `${who}: ${callFailure(error)}`,
   );

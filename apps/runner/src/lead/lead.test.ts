@@ -310,6 +310,33 @@ describe('the lease', () => {
     expect(await lease()).toMatchObject({ epoch: 2n, holder: 'told' });
   });
 
+  itOnLinux(it)(
+    'is no other runner to the process that takes it once more without being told so',
+    async () => {
+      const process = ownProcess();
+      await candidate({ candidate: { pool: 'local', holder: 'untold', process } });
+      let read = false;
+      // An earlier attempt comes through between the look at the lease and the attempt to take it.
+      const takenBetween = async (row: Promise<unknown>) => {
+        await row;
+        read = true;
+        await harness.db.$executeRaw`UPDATE runner_lease SET epoch = epoch + 1`;
+        return row;
+      };
+      const db = new Proxy(harness.db, {
+        get(target, name) {
+          if (name !== '$queryRaw' || read) return Reflect.get(target, name);
+          return (...query: Parameters<Db['$queryRaw']>) => takenBetween(target.$queryRaw(...query));
+        },
+      });
+      const others: string[] = [];
+      const told = { pool: 'local', holder: 'told', process };
+      await candidate({ db, candidate: told, onStandby: (holder) => others.push(holder) });
+      expect(await lease()).toMatchObject({ epoch: 3n, holder: 'told' });
+      expect(others).toEqual([]);
+    },
+  );
+
   it('of a process that cannot be seen from here is never taken for ended', () => {
     const [namespace, pid, identity] = ownProcess()?.split(' ') ?? [];
     expect(hasEnded(`${namespace} ${pid} ${identity}`)).toBe(false);

@@ -82,7 +82,7 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
       const epoch = await takeLease(db, candidate, over);
       outage.worked();
       if (epoch !== null) return new HeldLead(options, epoch, askedMs);
-      if (held !== null) onStandby(held.holder);
+      if (held !== null && over === null) onStandby(held.holder);
     } catch (err) {
       outage.failed(err);
     }

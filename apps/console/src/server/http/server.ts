@@ -65,7 +65,8 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     answering.add(response);
     if (leaving) response.shouldKeepAlive = false;
     response.once('close', () => answering.delete(response));
-    warnOfProxy(request.rawHeaders);
+    // The framework's own requests have the headers that the server and the framework have set.
+    if (request.headers[CLIENT_ADDRESS_HEADER] === undefined) warnOfProxy(request.rawHeaders);
     request.url = pathOf(request.url);
     secure(request, response, options);
     if (!isReadable(request.url))
