@@ -74,7 +74,20 @@ const TARGETS: readonly Target[] = [
     down: async (_world, { redis }) => redis.signal('SIGSTOP'),
     up: async (_world, { redis }) => redis.signal('SIGCONT'),
   },
-  stallingRedis(),
+  // As a slow disk makes it.
+  stalling({
+    id: 'redis',
+    name: 'Redis',
+    down: async (_world, { redis }) => redis.signal('SIGSTOP'),
+    up: async (_world, { redis }) => redis.signal('SIGCONT'),
+  }),
+  // As other work on their machine makes them.
+  stalling({
+    id: 'limiters',
+    name: 'both limiters',
+    down: signals(LIMITERS, 'SIGSTOP'),
+    up: signals(LIMITERS, 'SIGCONT'),
+  }),
   {
     id: 'metering',
     name: 'metering hung (SIGSTOP)',
@@ -91,23 +104,24 @@ const TARGETS: readonly Target[] = [
   },
 ];
 
-/** As a slow disk makes it. Less than gateways wait for a decision. */
+/** Less than gateways wait for a decision. */
 const STALL_MS = 1_000;
 
-function stallingRedis(): Target {
+/** Something that requests need stands still, and goes on each time before gateways give up. */
+function stalling(what: Pick<Target, 'id' | 'name' | 'down' | 'up'>): Target {
   let going = false;
   let done = Promise.resolve();
   return {
-    id: 'stalling-redis',
-    name: 'Redis standing still for a second, again and again (SIGSTOP)',
+    id: `stalling-${what.id}`,
+    name: `${what.name} standing still for a second, again and again (SIGSTOP)`,
     needed: false,
-    async down(_world, { redis }) {
+    async down(world, stores) {
       going = true;
       const stall = async () => {
         while (going) {
-          redis.signal('SIGSTOP');
+          await what.down(world, stores);
           await pause(STALL_MS);
-          redis.signal('SIGCONT');
+          await what.up(world, stores);
           await pause(STALL_MS);
         }
       };
