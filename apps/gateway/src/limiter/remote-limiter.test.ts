@@ -278,12 +278,14 @@ describe('the session', () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     const peers = peersAt(first.address, second.address);
     // Silence is measured in turns of this process. So even a slow start is not taken for silence.
-    const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 1_000 }, first);
+    const { limiter, told } = await start({ ...PATIENT, peers, callTimeoutMs: 3_000, silenceMs: 500 }, first);
     running.push(second);
     for (const kind of ['heartbeat', 'admit'] as const) first.answers[kind] = () => undefined;
-    expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
-    expect(told.down).toBe(1);
-    await eventually(() => limiter.ready && second.sessions === 1);
+    const hanging = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
+    await eventually(() => second.sessions === 1 && told.down === 1);
+    expect(await limiter.admit(limiter.admissionHandle('org_1', 'a2'), admission)).toEqual(admitted.admitted);
+    expect(second.of('admit')).toHaveLength(1);
+    expect(await hanging).toBe(INTERNAL_ERROR);
     // Anything the first limiter may have admitted is taken back through the second.
     await eventually(() => second.of('withdraw').some(({ withdraw }) => withdraw?.admissionId === 'a1'));
   });
@@ -332,6 +334,23 @@ describe('the session', () => {
     fake.delayMs = 500;
     expect(await limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission)).toEqual(admitted.admitted);
     expect(told.down).toBe(0);
+  });
+
+  it('fails no call of a limiter that goes on after the session has moved away from its silence', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    const peers = peersAt(first.address, second.address);
+    const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 50 }, first);
+    running.push(second);
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    first.answers.heartbeat = () => undefined;
+    first.answers.admit = () => answered.then(() => ({ admission: admitted }));
+    const waiting = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
+    await eventually(() => second.sessions === 1 && told.down === 1);
+    answer();
+    expect(await waiting).toEqual(admitted.admitted);
   });
 
   it('is kept while its limiter is silent and the others are, too', async () => {

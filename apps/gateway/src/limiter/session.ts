@@ -7,7 +7,10 @@ export interface LimiterSessionOptions extends LinkOptions {
   readonly peers: Peers;
   readonly connect: (peer: Peer) => LimiterClient;
   readonly onUp: () => void;
-  /** Not called when the session moves: notices keep coming meanwhile. */
+  /**
+   * Not called when the session moves, because notices keep coming meanwhile, except from a limiter
+   * that is silent.
+   */
   readonly onDown: () => void;
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
   readonly reconnectMs: number;
@@ -40,8 +43,8 @@ const mustLeave = (peerLink: PeerLink): boolean => peerLink.draining || isStuck(
  * the lease, the session moves: it opens a second link, makes new calls there, and lets the first
  * one finish its calls. Host names are looked up after each failure, and regularly.
  *
- * A limiter that is silent may go on in a moment, so its link ends only when another limiter has
- * answered, or when no call could be waiting any longer.
+ * The session also moves away from a silent limiter, once another one has answered. The silent one
+ * may go on in a moment, so its calls stay open until their time is up.
  *
  * While no link is up, calls resolve to null immediately.
  */
@@ -141,10 +144,10 @@ export class LimiterSession {
   }
 
   #onUp(peerLink: PeerLink): void {
-    // Notices that it has not sent are lost, so this is not a move.
-    if (this.#current?.link.silent) this.#current.link.end('the limiter is silent');
     const former = this.#current;
     const { address } = peerLink.peer;
+    const wasSilent = former?.link.silent;
+    if (wasSilent) this.#isDown(former, 'the limiter is silent');
     this.#next = null;
     this.#current = peerLink;
     peerLink.upSinceMs = this.#options.nowMs();
@@ -152,7 +155,7 @@ export class LimiterSession {
     if (former) {
       this.#options.log.info({ address, former: former.peer.address }, 'limiter session has moved');
       // The new limiter keeps the lease, so the fault is the former limiter's, not Redis'.
-      if (former.failing) this.#options.peers.failed(former.peer);
+      if (former.failing || wasSilent) this.#options.peers.failed(former.peer);
       this.#retired.add(former);
       former.link.retire();
     } else {
@@ -183,11 +186,13 @@ export class LimiterSession {
     if (this.#retired.delete(peerLink) || this.#stopped) return;
     if (!peerLink.draining) this.#options.peers.failed(peerLink.peer);
     const { address } = peerLink.peer;
-    if (wasUp) {
-      this.#options.log.warn({ address, reason }, 'limiter session is down');
-      this.#options.onDown();
-    }
+    if (wasUp) this.#isDown(peerLink, reason);
     if (!this.#current && !this.#next) this.#reopen({ address, reason });
+  }
+
+  #isDown({ peer: { address } }: PeerLink, reason: string): void {
+    this.#options.log.warn({ address, reason }, 'limiter session is down');
+    this.#options.onDown();
   }
 
   #reopen(why: { readonly address?: string; readonly reason: string }): void {
