@@ -96,7 +96,7 @@ const isOver = (holder: string | null, own: string | null): boolean =>
   hasEnded(holder) || (holder !== null && holder === own);
 
 const TAKEN = 'another runner has taken the lease';
-const EXPIRED = 'Postgres did not renew the lease in time';
+const EXPIRED = 'the lease was not renewed in time';
 
 /** A lease that is renewed until it is released or lost. */
 class HeldLead implements Lead {
