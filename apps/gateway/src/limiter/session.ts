@@ -147,7 +147,7 @@ export class LimiterSession {
     const former = this.#current;
     const { address } = peerLink.peer;
     const wasSilent = former?.link.silent;
-    if (wasSilent) this.#isDown(former, 'the limiter is silent');
+    if (wasSilent) this.#reportDown(former, 'the limiter is silent');
     this.#next = null;
     this.#current = peerLink;
     peerLink.upSinceMs = this.#options.nowMs();
@@ -186,11 +186,11 @@ export class LimiterSession {
     if (this.#retired.delete(peerLink) || this.#stopped) return;
     if (!peerLink.draining) this.#options.peers.failed(peerLink.peer);
     const { address } = peerLink.peer;
-    if (wasUp) this.#isDown(peerLink, reason);
+    if (wasUp) this.#reportDown(peerLink, reason);
     if (!this.#current && !this.#next) this.#reopen({ address, reason });
   }
 
-  #isDown({ peer: { address } }: PeerLink, reason: string): void {
+  #reportDown({ peer: { address } }: PeerLink, reason: string): void {
     this.#options.log.warn({ address, reason }, 'limiter session is down');
     this.#options.onDown();
   }
