@@ -63,8 +63,7 @@ export class SchemaVersion {
     return this.#required.filter((name) => !applied.has(name));
   }
 
-  /** As Postgres writes it. @throws the error of the database */
-  async serverVersion(): Promise<string> {
+  async #serverVersion(): Promise<string> {
     const [row] = await this.#options.db.$queryRaw<{ version: string }[]>`
       SELECT current_setting('server_version') AS version`;
     return row?.version ?? '';
@@ -74,7 +73,7 @@ export class SchemaVersion {
     let everyMs = RECHECK_EVERY_MS.behind;
     try {
       const before = this.#problem;
-      this.#problem = postgresTooOld(await this.serverVersion()) ?? describe(await this.missing());
+      this.#problem = postgresTooOld(await this.#serverVersion()) ?? describe(await this.missing());
       if (this.#problem !== null && this.#problem !== before) this.#options.onBehind?.(this.#problem);
       if (this.#problem === null) everyMs = RECHECK_EVERY_MS.current;
     } catch {

@@ -336,8 +336,9 @@ describe('the session', () => {
     expect(told.down).toBe(0);
   });
 
-  it('fails no call of a limiter that goes on after the session has moved away from its silence', async () => {
-    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+  /** A call at a limiter that is silent until `answer` is called, beside a second limiter. */
+  async function silentBeside(second: FakeLimiter) {
+    const first = await new FakeLimiter().start();
     const peers = peersAt(first.address, second.address);
     const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 50 }, first);
     running.push(second);
@@ -348,24 +349,21 @@ describe('the session', () => {
     first.answers.heartbeat = () => undefined;
     first.answers.admit = () => answered.then(() => ({ admission: admitted }));
     const waiting = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
+    return { told, answer, waiting };
+  }
+
+  it('fails no call of a limiter that goes on after the session has moved away from its silence', async () => {
+    const second = await new FakeLimiter().start();
+    const { told, answer, waiting } = await silentBeside(second);
     await eventually(() => second.sessions === 1 && told.down === 1);
     answer();
     expect(await waiting).toEqual(admitted.admitted);
   });
 
   it('is kept while its limiter is silent and the others are, too', async () => {
-    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
-    const peers = peersAt(first.address, second.address);
-    const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 50 }, first);
-    running.push(second);
+    const second = await new FakeLimiter().start();
     second.answers.heartbeat = () => undefined;
-    let answer = () => {};
-    const answered = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    first.answers.heartbeat = () => undefined;
-    first.answers.admit = () => answered.then(() => ({ admission: admitted }));
-    const waiting = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);
+    const { told, answer, waiting } = await silentBeside(second);
     await eventually(() => second.of('heartbeat').length > 1);
     answer();
     expect(await waiting).toEqual(admitted.admitted);
