@@ -275,6 +275,25 @@ describe('an authenticator app', () => {
     });
   });
 
+  it('is said to be unreadable, whatever the code, once the secret that encrypts it is gone', async () => {
+    const { email, uri, recoveryCodes } = await withApp();
+    const next = createAuth({
+      db: db(),
+      consoleUrl: SITE,
+      secret: 'z'.repeat(32),
+      oidc: null,
+      hashing: cheapHashing,
+    });
+    const later = { db: db(), auth: next, devices, now: clock.now };
+    const attempt = { email, password: PASSWORD, address: '10.1.1.2', headers: new Headers() };
+    const begun = await createSignIn(later).withPassword(attempt);
+    if (begun.outcome !== 'second step') throw new Error(begun.outcome);
+    const headers = after(begun.headers);
+    for (const code of [totp(uri, Date.now() + 30_000), `${recoveryCodes[0]}`])
+      expect(await createSecondFactor(later).complete({ code, headers })).toEqual({ outcome: 'unreadable' });
+    expect(await db().session.count({ where: { user: { email } } })).toBe(1);
+  });
+
   it('opens no session if the password is changed while its code is being checked', async () => {
     const { email, uri, headers } = await withApp();
     const begun = (await password(email)).headers;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '@tidegate/db';
+import { symmetricDecrypt } from 'better-auth/crypto';
 import { type Allowance, giveBack, renew, take } from './attempts.ts';
 import type { Auth } from './auth.ts';
 import { credentialOf } from './credential.ts';
@@ -41,7 +42,9 @@ export type SecondStep =
    */
   | ({ readonly outcome: 'locked'; readonly isFirst: boolean } & FailedStep)
   /** The sign-in is too old, or had too many wrong codes. It must begin again. */
-  | { readonly outcome: 'over' };
+  | { readonly outcome: 'over' }
+  /** The secret that encrypted this second factor is gone. No code can be compared with it. */
+  | { readonly outcome: 'unreadable' };
 interface FailedStep {
   /** Whose password began the sign-in. */
   readonly userId: string;
@@ -182,6 +185,7 @@ async function complete(options: SecondFactorOptions, { code, headers }: WithCod
   const begun = step && (await db.user.findUnique({ where: { id: step.userId }, select: { email: true } }));
   if (!step || !begun) return { outcome: 'over' };
   const { userId } = step;
+  if (!(await isReadable(options, userId, by))) return { outcome: 'unreadable' };
   const key = codesKey(options, headers, { id: userId, email: begun.email });
   if ((await take(db, now(), key, CODES)) > 0) {
     const first = await isFirst(options, 'locked', step.id, STEP_REMEMBERED_MS);
@@ -212,6 +216,24 @@ async function complete(options: SecondFactorOptions, { code, headers }: WithCod
   // The code was not compared with anything.
   await giveBack(db, key);
   return { outcome: 'over' };
+}
+
+async function isReadable(
+  { db, auth }: SecondFactorOptions,
+  userId: string,
+  by: FailedStep['by'],
+): Promise<boolean> {
+  const row = await db.twoFactor.findFirst({
+    where: { userId },
+    select: { secret: true, backupCodes: true },
+  });
+  if (!row) return true;
+  const { secretConfig: key } = await auth.$context;
+  const data = by === 'app' ? row.secret : row.backupCodes;
+  return symmetricDecrypt({ key, data }).then(
+    () => true,
+    () => false,
+  );
 }
 
 function codesKey(
