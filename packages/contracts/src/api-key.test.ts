@@ -34,7 +34,7 @@ describe('API key values', () => {
     );
   });
 
-  it.each(['', 'sk-abc'])('that begin otherwise are refused: %j [key.value.prefix]', (value) =>
+  it.each(['', 'sk-abc'])('that do not begin with ti_ are refused: %j [key.value.prefix]', (value) =>
     expect(parseApiKey(value)).toBeNull(),
   );
 
