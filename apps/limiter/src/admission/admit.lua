@@ -1,7 +1,7 @@
 -- Admits requests of one organization and one instance, with or without their reservations, or
--- refuses them. They are decided in order: each sees the effect of those before it. Without a
--- reservation, a request is still refused if the month could not take one, since preparing it would
--- be pointless. Decides everything in memory, then writes what was admitted.
+-- refuses them. They are decided in order: each sees the effect of those before it. A request
+-- without a reservation is still refused if the month could not take one, since preparing the
+-- request would be pointless. Decides everything in memory, then writes what was admitted.
 --
 -- KEYS  1 org  2 org's window  3 open records of the instance  4 month
 --       then of each request: key, key's window
@@ -51,7 +51,7 @@ for i = 1, requests do ids[i] = ARGV[FIRST_ARG + (i - 1) * ARGS_EACH] end
 local records = redis.call('HMGET', open, unpack(ids))
 local month
 
--- False: it has not been seeded.
+-- Returns false if the key has not been seeded.
 local function key_of(i)
   local first = FIRST_KEY + (i - 1) * KEYS_EACH
   local name = KEYS[first]

@@ -39,7 +39,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** A limiter that starts beside the older copy. Resolves when it has said that it found one. */
+/** Starts a limiter beside the older copy. Resolves when its log has these words. */
 async function startBeside(said: string): Promise<void> {
   const destination = {
     write: (line: string) => {
@@ -107,7 +107,7 @@ it('a replica that has taken over is compared, too', async () => {
   try {
     const { key, admit } = await usedKey();
     await copies.run();
-    // It was revoked first, but the replica did not have that yet.
+    // As after a revocation that reached the old master but not the replica.
     await db.apiKey.delete({ where: { id: key.keyId } });
     await copies.run();
     expect((await admit()).admitted).toBeTruthy();

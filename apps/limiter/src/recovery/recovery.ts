@@ -87,7 +87,7 @@ export class Recovery {
     });
   }
 
-  /** Each run has the keys that were revoked last, and some of the others in turn. */
+  /** Each run revokes again the keys that were revoked last, and some of the others in turn. */
   async #revokeAgain(): Promise<void> {
     const { db } = this.#options;
     const last = await readRevokedKeys(db, REVOKED_KEYS, null);
