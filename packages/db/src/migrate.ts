@@ -29,7 +29,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
  */
 export const NO_PRIVILEGE = '42501';
 const CONNECT_TIMEOUT_MS = 10_000;
-/** A quick statement gets this many times as long as connecting: enough on a server that answers. */
+/**
+ * A quick statement may take this many times as long as connecting. Only a server that does not
+ * answer needs longer.
+ */
 const ANSWER_FACTOR = 3;
 const SAY_EVERY_MS = 30_000;
 
