@@ -157,7 +157,7 @@ const queuedOf = (item: unknown) =>
 const publish = (items: readonly unknown[], to = queue) =>
   to.add(SETTLEMENT_JOB, { settlements: items.map(queuedOf) }, SETTLEMENT_JOB_OPTIONS);
 
-/** More than the worker takes for all tries of a confirmation. */
+/** Longer than all attempts at a confirmation take. */
 const SWEEP_MS = 10_000;
 
 /** A day whose rows are kept whenever the tests run. */

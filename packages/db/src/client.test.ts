@@ -31,7 +31,7 @@ async function backendOf(asks: Asks): Promise<number> {
 
 it('a statement that takes too long is ended by Postgres', async () => {
   connect(200);
-  // A busy machine may give up a second later before it reads what Postgres says.
+  // On a busy machine the client may give up, a second later, before it reads what Postgres says.
   const said = () => db.$queryRaw`SELECT 1 FROM pg_sleep(30)`.catch((error: Error) => error.message);
   await eventually(async () => /statement timeout/.test(String(await said())));
 });

@@ -19,7 +19,7 @@ export const MIGRATION_LOCK = 72707369;
 const TABLE_TIMEOUT_MS = 2_000;
 const TRY_AGAIN_MS = 3_000;
 const PATIENCE_MS = 10 * 60_000;
-/** Another migrator may be as patient, and then it still has its work to do. */
+/** Another migrator may wait for tables as long as this one, and only then do its work. */
 const OTHERS_FACTOR = 2;
 /** Postgres' code for a lock that could not be taken in time. */
 const LOCK_NOT_AVAILABLE = '55P03';

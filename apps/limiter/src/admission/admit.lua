@@ -14,7 +14,7 @@
 --     key_requests_at_once, org_requests_at_once), wait (us), limit
 --   quota_exceeded, cause (requests, tokens), now (us)
 --   key_invalid | plan_upgrade_required
---   lease_lost                                            or the admission was withdrawn already
+--   lease_lost                                            or the id was admitted or withdrawn
 --   need_key | need_org | need_month                      seed it and call again
 --   need_join                                             register the instance here and call again
 --   month_turned, now (us)                                call again with the current month

@@ -129,7 +129,7 @@ describe('beside an older Postgres', () => {
     expect((await kept.admit()).admitted).toBeTruthy();
   });
 
-  it('an expired key that it has forgotten is not named', async () => {
+  it('an expired key that it does not have is not named', async () => {
     const [expired, lost] = [await usedKey(), await usedKey()];
     await store.redis.hset(store.names.key(expired.orgId, expired.key.keyId), 'expires_at_ms', 1);
     await db.apiKey.deleteMany({ where: { id: { in: [expired.key.keyId, lost.key.keyId] } } });

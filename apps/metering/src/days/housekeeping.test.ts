@@ -250,7 +250,7 @@ describe('refusals', () => {
   });
 });
 
-describe('keys of pages', () => {
+describe('page keys', () => {
   const make = (orgId: string, name: string, expiresAt: Date | null) => {
     const limits = { requestsPerMinute: 20, requestsAtOnce: 2, allModels: true };
     const [id, hash] = [newKeyId(), randomBytes(32)];
