@@ -6,17 +6,14 @@ import { checkRedis } from './check.ts';
 
 const ENOUGH_MS = 10_000;
 
-it.each([true, false])(
-  'the check finds out whether Redis keeps an append-only file: %s',
-  async (appendonly) => {
-    const redis = await testRedis({ appendonly });
-    try {
-      expect(await checkRedis(redis.url, ENOUGH_MS)).toEqual({ appendOnly: appendonly, tooOld: null });
-    } finally {
-      await redis.stop();
-    }
-  },
-);
+it.each([true, false])('the check tells whether Redis keeps an append-only file: %s', async (appendonly) => {
+  const redis = await testRedis({ appendonly });
+  try {
+    expect(await checkRedis(redis.url, ENOUGH_MS)).toEqual({ appendOnly: appendonly, tooOld: null });
+  } finally {
+    await redis.stop();
+  }
+});
 
 it.each([
   ['redis://me:hidden@', '', /^connect ECONNREFUSED 127\.0\.0\.1:\d+$/],
