@@ -64,7 +64,7 @@ describe('a limiter whose port is taken', () => {
 });
 
 describe('Redis killed and started again', () => {
-  it('makes calls fail at once, then serves with its old state, scripts included', async () => {
+  it('makes calls fail immediately, then serves with its old state, scripts included', async () => {
     const limiter = await rig.limiter();
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 5, requestsAtOnce: 3 });
@@ -98,7 +98,7 @@ describe('Redis killed and started again', () => {
     expect(await monthOfOrg(session, key.orgId)).toMatchObject({ chargedTokens: 1_000, inFlight: 1 });
   });
 
-  it('delivers revocations and blocks to sessions as before', async () => {
+  it('delivers notices to sessions as before', async () => {
     const limiter = await rig.limiter();
     const session = rig.session(limiter);
     await beatingInstance(session);
@@ -113,7 +113,7 @@ describe('Redis killed and started again', () => {
 });
 
 describe('a Redis that hangs', () => {
-  it('makes open calls fail within seconds and calls past the bound at once, and is used again when it answers', async () => {
+  it('makes open calls fail within seconds and calls past the bound immediately, and is used again when it answers', async () => {
     const limiter = await rig.limiter({ maxOpenCalls: 200, timing: { answerTimeoutMs: 2_000 } });
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db));
@@ -133,7 +133,7 @@ describe('a Redis that hangs', () => {
     expect((await session.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
   });
 
-  it('leaves a limiter able to show that it lives, when a heartbeat follows calls that wait', async () => {
+  it('leaves a limiter able to show that it is alive, when a heartbeat follows calls that wait', async () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
@@ -266,7 +266,8 @@ describe('a new month', () => {
     const orgId = await makeOrg(db, { tokensPerMonth: 1_500 });
     const key = await makeKey(db, orgId);
     const endMs = monthEndMs(monthOf(Date.now()));
-    // The clocks are ten minutes apart and leases last longer than that, so the test may be slow.
+    // The first clock is ten minutes before the month's end, so that it stays there even in a slow
+    // test. Leases last longer than that.
     const at = async (ms: number) => rig.session(await rig.limiter({ clockOffsetMs: ms - Date.now() }));
     const before = await at(endMs - 600_000);
     const after = await at(endMs);
@@ -283,7 +284,7 @@ describe('a new month', () => {
 });
 
 describe('a limiter that stops', () => {
-  it('answers open calls, ends its sessions, and leaves settlements in the queue', async () => {
+  it('ends its sessions, and leaves settlements in the queue', async () => {
     const limiter = await rig.limiter();
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db));

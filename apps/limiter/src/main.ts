@@ -9,7 +9,7 @@ import { TIMING } from './timing.ts';
 
 const MAX_DB_CONNECTIONS = 8;
 
-/** When a store does not answer, a stack says nothing useful. */
+/** When a store does not answer, a stack trace says nothing useful. */
 const OF_STORES: ReadonlySet<LimiterErrorReason> = new Set(['redis', 'postgres']);
 
 const explain = (error: unknown) =>

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
 /**
- * One Lua script. It lies beside the TypeScript that runs it. The header of its file documents
+ * One Lua script. Its file is beside the TypeScript that runs it. The header of the file documents
  * KEYS, ARGV and replies.
  */
 export interface Script {

@@ -89,7 +89,7 @@ describe('the metrics of a limiter', () => {
     expect(await shown(orgs[0] as string, 'tokens')).toBeNull();
   });
 
-  it('say so when Redis is unavailable, and show nothing old', async () => {
+  it('say so when Redis is unavailable, and show no stale value', async () => {
     // The locks last long, so that only the loss of Redis ends what the metrics show.
     await rig.limiter({ metrics, timing: fast });
     await shows('tidegate_limiter_leases', 0);

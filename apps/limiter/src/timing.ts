@@ -3,7 +3,7 @@ import { CUT_OFF_MS, LEASE_MS } from '@tidegate/contracts';
 export interface LimiterTiming {
   /** After this long without an answer, a connection to Redis is given up and opened again. */
   readonly answerTimeoutMs: number;
-  /** How long a read of Postgres may take, with its wait for a place among the others. */
+  /** How long a read of Postgres may take, including its wait for others. */
   readonly readTimeoutMs: number;
   readonly leaseMs: number;
   /** How long a Redis server must be available before this limiter declares an instance dead. */

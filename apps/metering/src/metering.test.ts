@@ -157,7 +157,7 @@ const queuedOf = (item: unknown) =>
 const publish = (items: readonly unknown[], to = queue) =>
   to.add(SETTLEMENT_JOB, { settlements: items.map(queuedOf) }, SETTLEMENT_JOB_OPTIONS);
 
-/** More than the worker takes for all tries of a confirmation. */
+/** Longer than all attempts at a confirmation take. */
 const SWEEP_MS = 10_000;
 
 /** A day whose rows are kept whenever the tests run. */
@@ -308,7 +308,7 @@ describe('a worker whose database lacks a migration', () => {
 });
 
 describe('a worker that is told to stop', () => {
-  it('first reports not ready, and keeps writing for its delay', async () => {
+  it('first reports that it is not ready, and keeps writing during its shutdown delay', async () => {
     const worker = await startWorker(postgres.url, redis.url, { SHUTDOWN_DELAY_MS: '3600000' });
     worker.process.kill('SIGTERM');
     await eventually(async () => (await fetch(`${worker.admin}/readyz`)).status === 503);
@@ -359,7 +359,7 @@ describe('a Redis that is replaced', () => {
 });
 
 describe('dead letters', () => {
-  it('hold a settlement that can never be written, once however often it arrives, and its batch is counted', async () => {
+  it('hold a settlement that can never be written, once, however often it arrives, and the rest of its batch is counted', async () => {
     const good = many(3);
     const bad = { ...many(1)[0], chargedTokens: 5_000 };
     const worker = await startWorker();

@@ -4,7 +4,7 @@ import { newApiKey, parseApiKey } from './api-key.ts';
 import { BASE62, newOrgId, orgIdOfTag, orgTagOf, randomBase62 } from './ids.ts';
 
 describe('API key values', () => {
-  it('parse to the organization and the hash they were made with', () => {
+  it('parse to the organization and the hash that they were generated with', () => {
     const orgId = newOrgId();
     const key = newApiKey(orgTagOf(orgId));
     const parsed = parseApiKey(key.value);
@@ -34,7 +34,7 @@ describe('API key values', () => {
     );
   });
 
-  it.each(['', 'sk-abc'])('that begin otherwise are refused: %j [key.value.prefix]', (value) =>
+  it.each(['', 'sk-abc'])('that do not begin with ti_ are refused: %j [key.value.prefix]', (value) =>
     expect(parseApiKey(value)).toBeNull(),
   );
 

@@ -25,9 +25,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/**
- * How counted requests end that are neither answered nor refused with a code from the catalogue.
- */
+/** The ends of counted requests that are neither answered nor refused with a catalogue code. */
 export const OTHER_ENDS = [
   'client_closed',
   'stream_limit',

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** Larger bytes are skipped: they would make the first characters more likely than the rest. */
+/** Bytes from this value on are skipped, because they would favour the first characters. */
 const UNBIASED = 256 - (256 % BASE62.length);
 const POOL_BYTES = 4096;
 
@@ -35,9 +35,9 @@ export const newOrgId = (): string => `org_${randomBase62(ORG_TAG_LENGTH)}`;
 export const REHEARSAL = 'rehearsal';
 export const newPlanId = (): string => `plan_${randomBase62(12)}`;
 export const newKeyId = (): string => `key_${randomBase62(16)}`;
-/** Stands for all keys that pages of the console make for themselves. */
+/** Stands for all keys that pages of the console create for themselves. */
 export const PAGE_KEYS = 'key_page';
-/** A page key can be told by its id even after it is deleted, because its requests stay. */
+/** The id alone shows that a key was a page key: the key is deleted, but its requests stay. */
 export const newPageKeyId = (): string => `${PAGE_KEYS}_${randomBase62(16)}`;
 export const isPageKey = (keyId: string): boolean => keyId.startsWith(`${PAGE_KEYS}_`);
 export const newModelId = (): string => `mdl_${randomBase62(16)}`;

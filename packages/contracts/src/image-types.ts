@@ -3,6 +3,6 @@
  * browser, and the rest would bring in Node's modules.
  */
 
-/** The types that an image may have, by docs/conformance.md, "Image rules". */
+/** The types that an image may have, according to docs/conformance.md, "Image rules". */
 export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'] as const;
 export type ImageType = (typeof IMAGE_TYPES)[number];

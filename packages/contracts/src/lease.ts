@@ -6,7 +6,7 @@ export const LEASE_MS = 8_000;
 
 /**
  * When no limiter has answered a gateway instance for this long, the instance ends by itself. That
- * leaves its requests half a second to reach their ends at the model. After an outage of Redis,
+ * leaves half a second for the end of its requests to reach the model. After an outage of Redis,
  * limiters wait at least this long before they fence any instance.
  */
 export const CUT_OFF_MS = 7_500;

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterEach(() => closeDb(db));
 afterAll(() => server.drop());
 
-/** `db` has one connection. */
+/** Creates `db`, with one connection. */
 const connect = (statementTimeoutMs: number): void => {
   db = createDb(server.url, { ...PATIENT_DB, maxConnections: 1, statementTimeoutMs });
 };
@@ -31,12 +31,12 @@ async function backendOf(asks: Asks): Promise<number> {
 
 it('a statement that takes too long is ended by Postgres', async () => {
   connect(200);
-  // A busy machine may give up a second later before it reads what Postgres says.
+  // On a busy machine the client may give up, a second later, before it reads what Postgres says.
   const said = () => db.$queryRaw`SELECT 1 FROM pg_sleep(30)`.catch((error: Error) => error.message);
   await eventually(async () => /statement timeout/.test(String(await said())));
 });
 
-it('a connection that hangs within a transaction fails what is asked over it, and is not used again', async () => {
+it('a connection that hangs within a transaction fails its queries, and is not used again', async () => {
   connect(5_000);
   let hung = 0;
   try {

@@ -28,9 +28,9 @@ export const SILENCE_MS = 1_000;
 const IDLE_MS = 60_000;
 
 /**
- * Must not depend on the defaults of the database or the user. Prisma sends and reads times without
- * a zone and takes them for UTC. It reads only ISO 8601. A transaction that has waited for a lock
- * must see what was committed in the meantime.
+ * Sets what must not depend on the defaults of the database or the user. Prisma sends and reads
+ * times without a zone and takes them for UTC. It reads only ISO 8601. A transaction that has
+ * waited for a lock must see what was committed in the meantime.
  */
 const SESSION = `SET TIME ZONE 'UTC'; SET DateStyle TO 'ISO';
   SET default_transaction_isolation TO 'read committed'`;

@@ -30,7 +30,7 @@ export const schema = z.object({
   ),
 });
 
-/** The database to migrate, and the passwords of the logins to make. @throws ConfigError */
+/** The database to migrate, and the passwords of the logins to create. @throws ConfigError */
 export function readConfig(env: Variables = process.env) {
   const { DATABASE_URL, SERVICE_DATABASE_PASSWORDS } = loadConfig(schema, env);
   return { url: DATABASE_URL, passwords: SERVICE_DATABASE_PASSWORDS };

@@ -211,7 +211,7 @@ it('an error about something else is not explained', async () => {
   await closeDb(db);
 });
 
-it('only a temporary refusal of connections is worth asking again', async () => {
+it('only a temporary refusal of connections is worth another attempt', async () => {
   const nowhere = await failuresAt(
     changed((url) => {
       url.pathname = '/nowhere';

@@ -154,7 +154,7 @@ describe('the role of each service', () => {
     expect(found).toEqual(Object.fromEntries(stated));
   });
 
-  it('cannot log in, is not a superuser, makes nothing, owns nothing and is a member of nothing', async () => {
+  it('cannot log in, is not a superuser, creates nothing, owns nothing and is a member of nothing', async () => {
     const { rows } = await client.query(`
       SELECT rolname FROM pg_roles r
       WHERE rolname ~ '^tidegate_(${DATABASE_SERVICES.join('|')})$' AND NOT (
@@ -168,7 +168,7 @@ describe('the role of each service', () => {
     );
   });
 
-  it('makes nothing where everybody could, as in databases of Postgres 14', async () => {
+  it('can create nothing even where everybody could, as in databases of Postgres 14', async () => {
     const open = await emptyPostgres();
     const owner = new pg.Client({ connectionString: open.url });
     const metering = new pg.Client({ connectionString: urlAs('metering', open.url) });
@@ -177,7 +177,7 @@ describe('the role of each service', () => {
       await owner.query('GRANT CREATE ON SCHEMA public TO PUBLIC');
       await migrate(open.url);
       await metering.connect();
-      // The function that makes a partition calls to_char(), and this one fits better.
+      // The function that creates a partition calls to_char(), and this one would match better.
       const better = 'LANGUAGE sql RETURN pg_catalog.to_char($1::timestamp, $2) || current_user';
       await expect(
         metering.query(`CREATE FUNCTION public.to_char(date, text) RETURNS text ${better}`),

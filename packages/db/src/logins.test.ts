@@ -61,7 +61,7 @@ describe('the login of a service', () => {
     });
   });
 
-  it('of metering makes partitions of requests and drops old ones, but none of the last 31 days', async () => {
+  it('of metering creates partitions of requests and drops old ones, but none of the last 31 days', async () => {
     await makeLogins(server.url, { metering: PASSWORD });
     const db = createDb(loginUrl(server.url, 'metering', PASSWORD), { ...PATIENT_DB, maxConnections: 1 });
     const nowMs = Date.now();
@@ -166,13 +166,13 @@ describe('a user that may not create roles', () => {
     expect(await migrate(url)).not.toEqual([]);
   });
 
-  it('is told what to do if it is to make logins', async () => {
+  it('learns what to do if it has to create logins', async () => {
     await expect(makeLogins(url, { ctl: PASSWORD })).rejects.toThrow(
       /^the login tidegate_ctl_login cannot be made or changed: .*leave SERVICE_DATABASE_PASSWORDS unset$/,
     );
   });
 
-  it('is told that the attribute is not enough where somebody else made the roles', async () => {
+  it('learns that the attribute CREATEROLE is not enough where another user created the roles', async () => {
     await superuser.query(`ALTER ROLE ${name} CREATEROLE`);
     await makeLogins(server.url, { ctl: PASSWORD });
     await expect(makeLogins(url, { ctl: PASSWORD })).rejects.toThrow(
@@ -180,7 +180,7 @@ describe('a user that may not create roles', () => {
     );
   });
 
-  it('is told what to do where they do not', async () => {
+  it('learns what to do where the roles do not exist', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tidegate-migrations-'));
     try {
       await cp(SHIPPED, directory, { recursive: true });

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { connect } from './connect.ts';
 import { MIGRATION_LOCK, NO_PRIVILEGE } from './migrate.ts';
 
-/** The services that use Postgres. A migration makes the role `tidegate_SERVICE` for each. */
+/** The services that use Postgres. A migration creates the role `tidegate_SERVICE` for each. */
 export const DATABASE_SERVICES = ['limiter', 'metering', 'runner', 'console', 'ctl'] as const;
 export type DatabaseService = (typeof DATABASE_SERVICES)[number];
 
@@ -13,7 +13,7 @@ const SCRAM_ITERATIONS = 4_096;
 const loginOf = (service: DatabaseService): string => `tidegate_${service}_login`;
 
 /**
- * Makes a login for each service given, or changes the password of an existing one. The login has
+ * Creates a login for each given service, or changes the password of an existing one. The login has
  * the rights of the service's role. The database must be migrated.
  *
  * @param url of a user that may create roles
@@ -62,8 +62,8 @@ export function loginUrl(url: string, service: DatabaseService, password: string
 }
 
 /**
- * What Postgres stores in place of a password (RFC 5802). It is made here, so that no statement,
- * and no log of statements, contains the password itself.
+ * What Postgres stores in place of a password (RFC 5802). It is computed here, so that no
+ * statement, and no log of statements, contains the password itself.
  */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Applies pending migrations to DATABASE_URL, and makes the services' logins if it is given their
- * passwords. Run it before a release's services start.
+ * Applies pending migrations to DATABASE_URL, and creates the services' logins if their passwords
+ * are set. Run it before a release's services start.
  */
 import { readConfig } from './config.ts';
 import { makeLogins } from './logins.ts';

@@ -44,7 +44,7 @@ async function query(sql: string): Promise<Record<string, unknown>[]> {
   return (await client.query(sql)).rows;
 }
 
-/** The test's Postgres, behind what passes nothing on once it was sent this text. */
+/** The test's Postgres, behind a proxy that passes nothing on to it once it was sent this text. */
 async function hangingAt(text: string): Promise<{ url: string; close(): void }> {
   const { hostname, port } = new URL(server.url);
   const sockets: Socket[] = [];
@@ -162,7 +162,7 @@ describe('migrate', () => {
     }
   });
 
-  it('outlasts another one that waits for a table until it gives up', async () => {
+  it('outlasts another migrator that waits for a table until it gives up', async () => {
     await addMigration('20270101000000_note', 'CREATE TABLE note ()');
     await migrate(server.url, { directory });
     await addMigration('20270102000000_change', 'ALTER TABLE note ADD COLUMN n int');

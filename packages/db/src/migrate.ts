@@ -19,9 +19,9 @@ export const MIGRATION_LOCK = 72707369;
 const TABLE_TIMEOUT_MS = 2_000;
 const TRY_AGAIN_MS = 3_000;
 const PATIENCE_MS = 10 * 60_000;
-/** Another migrator may be as patient, and then it still has its work to do. */
+/** Another migrator may wait for tables as long as this one, and only then do its work. */
 const OTHERS_FACTOR = 2;
-/** Postgres' code for a lock that could not be had in time. */
+/** Postgres' code for a lock that could not be taken in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 /**
  * Postgres' code for a missing privilege. Since version 15, only a database's owner may create
@@ -29,7 +29,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
  */
 export const NO_PRIVILEGE = '42501';
 const CONNECT_TIMEOUT_MS = 10_000;
-/** A statement that is quick takes longer than connecting only on a server that does not answer. */
+/**
+ * A quick statement may take this many times as long as connecting. Only a server that does not
+ * answer needs longer.
+ */
 const ANSWER_FACTOR = 3;
 const SAY_EVERY_MS = 30_000;
 
@@ -74,7 +77,7 @@ export interface MigrateOptions {
   readonly connectTimeoutMs?: number;
   /** How long tables may be in use. Another migrator may take twice as long. */
   readonly patienceMs?: number;
-  /** Told every half minute what is waited for. */
+  /** Called every half minute with a line that says what is waited for. */
   readonly say?: (line: string) => void;
   readonly sayEveryMs?: number;
 }
@@ -82,7 +85,7 @@ export interface MigrateOptions {
 /** How a migration talks to Postgres. */
 interface Talk {
   readonly client: pg.Client;
-  /** How long Postgres may take to answer what takes it no time. */
+  /** How long Postgres may take to answer a quick statement. */
   readonly answerTimeoutMs: number;
   readonly patienceMs: number;
   /** Resolves as `work` does. Meanwhile says every half minute what is waited for. */
@@ -133,7 +136,7 @@ const sayingEvery =
     }
   };
 
-/** Runs a statement that takes Postgres no time, or at most `waitMs` for a lock. */
+/** Runs a quick statement, which may wait for a lock for at most `waitMs`. */
 const quick = <T extends pg.QueryResultRow>(
   { client, answerTimeoutMs }: Talk,
   text: string,

@@ -24,13 +24,13 @@ function insert(day: string, reservationId: string): Promise<unknown> {
 }
 
 describe('partitions of request', () => {
-  it('refuses a row of a day that has none', async () => {
+  it('must exist before rows: a row of a day that has none is refused', async () => {
     await ensureRequestPartitions(db, ['2026-11-21']);
     await insert('2026-11-21', 'a');
     await expect(insert('2026-11-22', 'b')).rejects.toThrow('no partition');
   });
 
-  it('are made once each, across a year and a leap day, even by concurrent callers', async () => {
+  it('are created once each, across a year and a leap day, even by concurrent callers', async () => {
     const days = ['2028-02-29', '2026-12-31', '2027-01-01', '2028-02-28', '2028-03-01'];
     const made = await Promise.all([1, 2, 3].map(() => ensureRequestPartitions(db, days)));
     expect(made.flat().sort()).toEqual([...days].sort());
@@ -52,7 +52,7 @@ describe('partitions of request', () => {
     await expect(db.request.updateMany({ data: update })).rejects.toThrow('request_charge_check');
   });
 
-  it('are dropped with their rows before the day given, that day and later ones stay', async () => {
+  it('are dropped with their rows before the given day; that day and later ones stay', async () => {
     const days = ['2026-10-16', '2026-10-17', '2026-10-18'];
     await ensureRequestPartitions(db, days);
     for (const day of days) await insert(day, day);

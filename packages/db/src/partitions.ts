@@ -5,8 +5,8 @@ const PARTITION = /^request_(\d{4})(\d{2})(\d{2})$/;
 
 /**
  * Creates the partitions of `request` that rows of `days` need. Postgres refuses a row for a day
- * without a partition. It is cheap when all exist, safe with concurrent callers, and blocks no
- * writer.
+ * without a partition. A call is cheap when all of them exist, safe with concurrent callers, and
+ * blocks no writer.
  *
  * @param days UTC, `YYYY-MM-DD`
  * @returns the days whose partitions were created here, oldest first

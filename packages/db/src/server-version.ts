@@ -1,4 +1,4 @@
-/** Migrations define functions as Postgres 13 cannot. */
+/** Migrations define functions in a form that Postgres 13 does not know. */
 const OLDEST = 14;
 
 /** What `current_setting('server_version')` says, and what is wrong with it. Null: nothing. */

@@ -15,7 +15,7 @@ describe('months', () => {
     expect(monthEndMs('2028-02')).toBe(Date.UTC(2028, 2));
   });
 
-  it('hold every instant between them, and none at their end', () => {
+  it('include every instant before their end, and not the end itself', () => {
     fc.assert(
       fc.property(instants, (ms) => {
         const endMs = monthEndMs(monthOf(ms));
@@ -26,7 +26,7 @@ describe('months', () => {
     );
   });
 
-  it.each(['2026-13', '2026-00', '2026-1', '26-01', '12026-11', '', '2026-11-01'])('refuse %j', (month) => {
+  it.each(['2026-13', '2026-00', '2026-1', '26-01', '12026-11', '', '2026-11-01'])('exclude %j', (month) => {
     expect(() => monthEndMs(month)).toThrow(RangeError);
   });
 });
@@ -40,7 +40,7 @@ describe('days', () => {
     );
   });
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY])('refuse %d', (ms) => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('exclude %d', (ms) => {
     expect(() => dayOf(ms)).toThrow(RangeError);
   });
 });

@@ -6,7 +6,7 @@ import { checkRedis } from './check.ts';
 
 const ENOUGH_MS = 10_000;
 
-it.each([true, false])('a Redis says whether it keeps an append-only file: %s', async (appendonly) => {
+it.each([true, false])('the check tells whether Redis keeps an append-only file: %s', async (appendonly) => {
   const redis = await testRedis({ appendonly });
   try {
     expect(await checkRedis(redis.url, ENOUGH_MS)).toEqual({ appendOnly: appendonly, tooOld: null });
@@ -19,7 +19,7 @@ it.each([
   ['redis://me:hidden@', '', /^connect ECONNREFUSED 127\.0\.0\.1:\d+$/],
   ['redis+cluster://me:hidden@', '', /^none answers$/],
   ['redis+sentinel://me:hidden@', '/main', /^none answers$/],
-])('a server that %s… names but that is not there is reported', async (before, after, message) => {
+])('the check reports that nothing answers at %s…', async (before, after, message) => {
   const refused = checkRedis(`${before}127.0.0.1:${await freePort()}${after}`, ENOUGH_MS);
   await expect(refused).rejects.toMatchObject({
     name: 'RedisCheckError',
@@ -27,7 +27,7 @@ it.each([
   });
 });
 
-it('a Redis that wants another password says so', async () => {
+it('the check reports a wrong password, without showing it', async () => {
   const redis = await testRedis({});
   try {
     const refused = checkRedis(redis.url.replace('://', '://nobody:hidden@'), ENOUGH_MS);
@@ -38,7 +38,7 @@ it('a Redis that wants another password says so', async () => {
   }
 });
 
-it('a server that accepts connections and says nothing is given up on', async () => {
+it('the check gives up on a server that accepts connections but does not answer', async () => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
   await once(silent, 'listening');

@@ -2,7 +2,7 @@ import { Cluster } from 'ioredis';
 import { createRedisClient, type RedisClient } from './client.ts';
 import { redisTooOld } from './version.ts';
 
-/** Redis did not answer. The message says why and shows no part of the URL but addresses. */
+/** Redis could not be asked. The message says why, and shows nothing of the URL but addresses. */
 export class RedisCheckError extends Error {
   override readonly name = 'RedisCheckError';
 }

@@ -84,8 +84,8 @@ function createServerClient(
     sentinelRetryStrategy: options.retryStrategy ?? (() => null),
     sentinelCommandTimeout: SENTINEL_ANSWER_TIMEOUT_MS,
     // If ioredis' own detector reports a failover while the client asks Sentinels, it ends the
-    // client for good. We notice a replaced master without it: it ends connections, refuses writes,
-    // or is silent.
+    // client for good. We notice a replaced master without the detector: the master ends
+    // connections, refuses writes, or is silent.
     failoverDetector: false,
     ...(tls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {}),
     ...(sentinelLogin.username ? { sentinelUsername: sentinelLogin.username } : {}),
@@ -123,8 +123,8 @@ function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, option
 
 /**
  * Connects to every node before it is needed. Replicas too, so that one that takes over can be used
- * immediately. This waits until the client is ready: if commands do not queue, its first question
- * fails on a node that is still connecting.
+ * immediately. This waits until the client is ready: without an offline queue, the client's first
+ * query would fail on a node that is still connecting.
  */
 function connectEarly(cluster: Cluster): void {
   const connect = (node: Redis) => {
@@ -136,7 +136,7 @@ function connectEarly(cluster: Cluster): void {
 
 /**
  * Asks which node serves which slots: regularly, and soon after a node is lost. ioredis' own timer
- * is not used. It runs for ever if the client disconnects while it waits for the answer.
+ * is not used. It runs for ever if the client disconnects while an answer is pending.
  */
 function keepMap(cluster: Cluster): void {
   let regular: NodeJS.Timeout | undefined;

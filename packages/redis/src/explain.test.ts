@@ -51,7 +51,7 @@ describe('why Redis cannot be used is explained in a sentence that names the cau
     expect(await sentencesAt(redis.url)).toContain('Redis asks for a password, and REDIS_URL has none.');
   });
 
-  it('no connection, and one that was lost, in place of the options of the client', async () => {
+  it("no connection, and a lost one, without mention of the client's options", async () => {
     const client = createRedisClient(redis.url, { maxRetriesPerRequest: 0, enableOfflineQueue: false });
     client.on('error', () => {});
     const sentences = async (failing: Promise<unknown>) => failing.then(() => '', explainRedis);

@@ -4,7 +4,7 @@ const { isNativeError } = types;
 
 const MAX_CAUSES = 4;
 
-/** What an error means, and what to do if that is known. Signs match its code and message. */
+/** What an error means, and what to do about it, if known. Signs match its code and message. */
 const REASONS: readonly [sign: RegExp, sentence: string][] = [
   [/\bWRONGPASS\b/, 'Redis refuses the user or the password in REDIS_URL.'],
   [/\bNOAUTH\b/, 'Redis asks for a password, and REDIS_URL has none.'],

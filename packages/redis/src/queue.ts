@@ -33,7 +33,7 @@ export function openQueue(options: {
   readonly onError: (error: Error) => void;
 }): QueueLink {
   const { name, prefix, answerTimeoutMs = ANSWER_TIMEOUT_MS, onError } = options;
-  // BullMQ takes longest to load of everything in this package, and few who import it need a queue.
+  // Nothing else in this package takes as long to load as BullMQ, and few importers need a queue.
   const loading = import('bullmq');
   const connection = createRedisClient(options.redisUrl, {
     enableOfflineQueue: false,

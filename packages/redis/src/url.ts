@@ -54,7 +54,7 @@ export function parseRedisUrl(text: string): RedisTarget {
   }
   if (hosts.includes(','))
     throw new RedisUrlError('must be redis+cluster:// or redis+sentinel:// to name several addresses');
-  // The client would fail to decode it, without saying what is wrong.
+  // The client would fail to decode a bad login, without saying what is wrong.
   loginOf(login);
   if (!URL.canParse(text)) throw new RedisUrlError('is not a URL');
   return { kind: 'single', url: text };

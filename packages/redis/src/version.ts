@@ -1,4 +1,4 @@
-/** Its streams can be read from the entry after a given one. */
+/** The first version that can read a stream from the entry after a given one. */
 const OLDEST = { major: 6, minor: 2 };
 
 /** What is wrong with the version in a server's INFO. Null: nothing, or it does not say. */

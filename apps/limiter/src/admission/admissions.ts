@@ -22,7 +22,7 @@ export interface AdmissionsDeps extends ScriptDeps {
    * @param traceparent empty or undefined: it is not traced
    */
   readonly onSettled: (settlement: Settlement, traceparent?: string) => void;
-  /** Called when a request was counted that leaves no settlement. Unix time. */
+  /** Called when a request that leaves no settlement was counted. `atMs` is Unix time. */
   readonly onCounted: (keyId: string, atMs: number) => void;
 }
 

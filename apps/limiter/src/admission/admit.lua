@@ -1,7 +1,7 @@
 -- Admits requests of one organization and one instance, with or without their reservations, or
--- refuses them. They are decided in order: each sees the effect of those before it. Without a
--- reservation, a request is still refused if the month could not take one, since preparing it would
--- be pointless. Decides everything in memory, then writes what was admitted.
+-- refuses them. They are decided in order: each sees the effect of those before it. A request
+-- without a reservation is still refused if the month could not take one, since preparing the
+-- request would be pointless. Decides everything in memory, then writes what was admitted.
 --
 -- KEYS  1 org  2 org's window  3 open records of the instance  4 month
 --       then of each request: key, key's window
@@ -14,7 +14,7 @@
 --     key_requests_at_once, org_requests_at_once), wait (us), limit
 --   quota_exceeded, cause (requests, tokens), now (us)
 --   key_invalid | plan_upgrade_required
---   lease_lost                                            or the admission was withdrawn already
+--   lease_lost                                            or the id was admitted or withdrawn
 --   need_key | need_org | need_month                      seed it and call again
 --   need_join                                             register the instance here and call again
 --   month_turned, now (us)                                call again with the current month
@@ -51,7 +51,7 @@ for i = 1, requests do ids[i] = ARGV[FIRST_ARG + (i - 1) * ARGS_EACH] end
 local records = redis.call('HMGET', open, unpack(ids))
 local month
 
--- False: it has not been seeded.
+-- Returns false if the key has not been seeded.
 local function key_of(i)
   local first = FIRST_KEY + (i - 1) * KEYS_EACH
   local name = KEYS[first]

@@ -95,7 +95,7 @@ interface Open {
 }
 
 /**
- * Models the limiter by the arithmetic of packages/limits, to compare it with the real one in
+ * Models the limiter with the arithmetic of packages/limits, for comparison with the real one in
  * Redis.
  */
 class Run {

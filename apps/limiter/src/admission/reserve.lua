@@ -1,7 +1,7 @@
--- Reserves, for admissions of one organization and one instance that are already held, one request
--- and the model's context length each in the current month. They are decided in order: each sees
--- the effect of those before it. Checks the keys again, because they may have been revoked or have
--- expired meanwhile. Idempotent. Decides everything in memory, then writes what was reserved.
+-- Reserves one request and the model's context length in the current month, for each of several
+-- admissions that one instance already holds in one organization. They are decided in order: each
+-- sees the effect of those before it. Checks the keys again, because they may have been revoked or
+-- have expired meanwhile. Idempotent. Decides everything in memory, then writes what was reserved.
 --
 -- KEYS  1 fenced  2 org  3 open records of the instance  4 month
 --       then of each admission: key
@@ -13,7 +13,7 @@
 --   quota_exceeded, cause (requests, tokens), now (us)
 --   key_invalid
 --   lease_lost                                            or the admission is gone
---   wrong_scope, key id, month ("-")                     of this key: call again with its keys
+--   wrong_scope, key id, month ("-")                      the real ones: call again with their keys
 --   need_key | need_org | need_month                      seed it and call again
 --   month_turned, now (us)                                call again with the current month
 --!include time
@@ -36,7 +36,7 @@ local org = read_org(org_data)
 local month = read_month(month_data)
 local keys, reserved, new_records = {}, {}, {}
 
--- False: it has not been seeded.
+-- Returns false if the key has not been seeded.
 local function key_of(i)
   local name = KEYS[FIRST_KEY + i - 1]
   if keys[name] == nil then keys[name] = read_key(name) or false end

@@ -12,7 +12,7 @@
 --   settled, outbox id, entry                             entry: see outbox/entry.ts
 --   unknown                                               ended before, or never admitted
 --   not_reserved
---   wrong_scope, key id, month                           of these: call again with their keys
+--   wrong_scope, key id, month                            the real ones: call again with their keys
 --!include time
 --!include record
 --!include slots
@@ -28,10 +28,11 @@ for i = 1, admissions do ids[i] = ARGV[FIRST_ARG + (i - 1) * ARGS_EACH] end
 local records = redis.call('HMGET', open, unpack(ids))
 
 local ended, ended_ids, slots = {}, {}, {}
--- In tokens. `notes` are fields and values for seeder.ts, and `noted_us` when each was reserved.
+-- `freed` and `spent` are in tokens. `notes` are fields and values for seeder.ts, and `noted_us`
+-- says when each reservation in them was made.
 local freed, spent, notes, noted_us = 0, 0, {}, {}
 
--- Returns the reply. If it ends a reservation, its outbox id is filled in later.
+-- Returns the reply. The outbox id of a settled reservation is filled in later.
 local function decide(i)
   local first = FIRST_ARG + (i - 1) * ARGS_EACH
   local id, key_id, answered, usage_valid, prompt_tokens, completion_tokens, duration_ms, error_code, first_chunk_ms =

@@ -6,7 +6,7 @@
 -- Returns one of
 --   taken | full
 --   recovering, wait (us)                                 of an organization whose state was lost
---   lease_lost                                            or the slot was released already
+--   lease_lost                                            or released already, or restored too late
 --   need_org | need_join                                  seed or register, and call again
 --!include time
 --!include record

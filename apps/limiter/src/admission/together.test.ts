@@ -67,7 +67,7 @@ describe('calls that come in one turn', () => {
     expect((await Promise.all(calls.map(end))).map(kindOf)).toEqual(calls.map(() => 'settled'));
   });
 
-  it('reserve once for one id, and count all others', async () => {
+  it('reserve once for each id, even one that comes twice', async () => {
     const instanceId = await anInstance();
     const keys = [await aKey(), await aKey()];
     const calls = [...keys, ...keys].map((keyId) =>
@@ -114,7 +114,7 @@ describe('calls that come in one turn', () => {
     expect(await test.redis.hget(test.names.org(orgId), 'in_flight')).toBe('1');
   });
 
-  it('each get their own refusal, and one whose key must be seeded first does not hold up the others', async () => {
+  it('each get their own reply, and one whose key must be seeded first does not hold up the others', async () => {
     const instanceId = await anInstance();
     const known = await aKey();
     const calls = [known, newKeyId(), known].map((keyId) => anAdmitInput({ orgId, keyId }, instanceId));

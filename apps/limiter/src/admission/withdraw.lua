@@ -1,4 +1,4 @@
--- Takes an admission and its reservation back as if they had never been. If the admission is
+-- Takes an admission and its reservation back as if they had never happened. If the admission is
 -- unknown here, its admit call may still be on the way: a marker refuses it when it arrives.
 -- Idempotent.
 --
@@ -7,7 +7,7 @@
 -- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id of KEYS 3 and 4  5 month of KEYS 8
 -- Returns one of
 --   withdrawn | unknown
---   wrong_scope, key id, month ("-": not reserved)       of these: call again with their keys
+--   wrong_scope, key id, month ("-": not reserved)        the real ones: call again with their keys
 --!include time
 --!include window
 --!include record

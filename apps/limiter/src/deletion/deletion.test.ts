@@ -183,7 +183,7 @@ describe('a deleted organization', () => {
     expect(await keysOf(orgId)).toEqual([]);
   });
 
-  it('is forgotten although the server of another one is unavailable', async () => {
+  it('is forgotten even while the Redis server of another one is unavailable', async () => {
     const session = rig.session(await limiter());
     const [stuck, other] = [await busyOrg(session), await busyOrg(session)];
     for (const { orgId } of [stuck, other]) await deleteInPostgres(orgId);
@@ -209,7 +209,7 @@ describe('a deleted organization', () => {
   });
 });
 
-it('while Postgres is away, the log does not say that an organization was deleted', async () => {
+it('while Postgres is unavailable, the log does not say that an organization was deleted', async () => {
   const said: string[] = [];
   const destination = { write: (line: string) => said.push(JSON.parse(line).msg) };
   const logger = createLogger({ service: 'limiter', level: 'info', destination });

@@ -3,8 +3,8 @@ import type { ScriptDeps } from '../script-deps.ts';
 const KEYS_PER_PAGE = 1_000;
 
 /**
- * Removes everything that Redis holds of a deleted organization. Idempotent. The limits go first:
- * without them nothing is granted, and Postgres has none to seed.
+ * Removes everything that Redis holds about a deleted organization. Idempotent. The limits go
+ * first: without them nothing is granted, and Postgres has none to seed.
  *
  * Its keys are found by looking at every key of their server, so that none is missed. That takes
  * about a second for a million keys, in many short steps.

@@ -47,7 +47,7 @@ describe('a counted request without a settlement', () => {
     expect(await lastUseOf(keyId)).toBe(used);
   });
 
-  it('is written at the latest when the limiter stops', async () => {
+  it('is written when the limiter stops, if not before', async () => {
     const limiter = await rig.limiter({ timing: { reapEveryMs: NEVER_MS } });
     const { orgId, keyId } = await makeKey(db, await makeOrg(db));
     await rig.session(limiter).decide({ countRequest: { orgId, keyId } });

@@ -173,7 +173,7 @@ describe('what a dead instance held', () => {
     expect(new Set(left)).toEqual(new Set(['0', '1']));
   });
 
-  it("is ended although another lease's server is unavailable, and that instance then gets time to report", async () => {
+  it("is ended even while another lease's server is unavailable, and that instance then gets time to report", async () => {
     const [kept, dead] = [await holding(scriptDepsOf(0), 1), await holding(scriptDepsOf(0), 1)];
     const lease = test.names.lease(kept.instanceId);
     const reaper = reaperOf(scriptDepsOf(0, LONG_AFTER_MS));
@@ -184,7 +184,7 @@ describe('what a dead instance held', () => {
     expect(await reaper.run(trusted)).toEqual([kept.instanceId]);
   });
 
-  it('is ended although another instance cannot be fenced, and that one then gets time to report', async () => {
+  it('is ended even if another instance cannot be fenced, and that one then gets time to report', async () => {
     const scriptDeps = scriptDepsOf(0);
     const [unwell, dead] = [await holding(scriptDeps, 1), await holding(scriptDeps, 1)];
     const lease = test.names.lease(unwell.instanceId);
@@ -231,8 +231,8 @@ describe('while the index of instances is unavailable', () => {
   });
 });
 
-describe("a limiter's estimate of Redis's time", () => {
-  it("soon agrees with Redis, whatever the clock of the limiter's process says", async () => {
+describe("the reaper's chore", () => {
+  it("soon makes a limiter's time agree with Redis, whatever the clock of its process says", async () => {
     const logger = createLogger({ service: 'limiter', level: 'silent' });
     const link = createRedisLink(redis.url, PATIENT_MS, logger);
     const scriptDeps = scriptDepsOf(-HOUR_MS, LEASE_MS);

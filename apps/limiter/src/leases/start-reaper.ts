@@ -47,7 +47,7 @@ export function startReaper(options: {
       outage.failed(err);
     },
     async run() {
-      // A Redis that was never there is the link's to report.
+      // The link reports a Redis that has never been available.
       connected ||= shards.all().length > 0;
       if (!connected) return;
       // Started together, so that both travel in one pipeline.

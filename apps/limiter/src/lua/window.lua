@@ -21,8 +21,8 @@ local function window_wait(window, limit, now)
   return math.max(0, redis.call('LINDEX', window.name, exact(index)) + WINDOW_US - now)
 end
 
--- Drops what has left the window, and notes the oldest that is left: `now` if none is. Finds the
--- boundary from the oldest end by doubling steps, then by bisection.
+-- Drops what has left the window, and notes the oldest that remains, or `now` if none does. Finds
+-- the boundary from the oldest end by doubling steps, then by bisection.
 local function window_drop_old(window, now)
   local name, length = window.name, window.length
   window.oldest = now

@@ -15,7 +15,7 @@ export interface CatchUpOptions {
  * Sweeps at an interval, and sooner while a sweep leaves something. After a long outage of Postgres
  * everything arrives through the sweep, and with one sweep per interval usage would be hours late.
  * An early sweep waits until most of the last one's jobs are done, because it would offer the
- * others again.
+ * unfinished ones again.
  */
 export class CatchUp {
   readonly #options: CatchUpOptions;

@@ -20,7 +20,7 @@ const orNone = <T>({ read, write }: Word<T>): Word<T | null> => ({
 
 /**
  * The words of an entry, in their order. settle.lua has the same order, which settle.test.ts
- * checks. ADR 0003 says why they have no names, and what a new word must heed.
+ * checks. ADR 0003 says why they have no names, and how to add a word.
  */
 const FIELDS: { readonly [F in keyof Entry]: Word<Entry[F]> } = {
   reservationId: TEXT,

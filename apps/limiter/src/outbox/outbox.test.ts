@@ -89,7 +89,7 @@ describe('settlements', () => {
     expect(await outboxLength(orgId)).toBe(0);
   });
 
-  it('are found by their request: open, on the way to metering, and then nowhere', async () => {
+  it('show where their request is: open, on its way to metering, and then no longer known', async () => {
     const session = rig.session(await limiterWithoutSweep());
     const key = await makeKey(db, await makeOrg(db));
     const { orgId } = key;
@@ -118,7 +118,7 @@ describe('settlements', () => {
     expect(await stateOf(admissionId)).toBe('STATE_UNKNOWN');
   });
 
-  it('that the queue has lost are published again by the sweep, once however often it runs', async () => {
+  it('that the queue has lost are published again by the sweep, once, however often it runs', async () => {
     const session = rig.session(await limiterWithoutSweep());
     const key = await makeKey(db, await makeOrg(db));
     const ids = await settled(session, key, 130);

@@ -113,7 +113,7 @@ function reporter({ metrics, logger }: OutboxOptions): (settlements: number, err
   return (count, err) => {
     const nowMs = performance.now();
     metrics.unpublished(count);
-    // What is left from long ago belongs to another outage.
+    // A count that is left from long ago belongs to an earlier outage.
     settlements = nowMs - sinceMs < 2 * WARN_EVERY_MS ? settlements + count : count;
     if (nowMs - sinceMs < WARN_EVERY_MS) return;
     logger.warn(

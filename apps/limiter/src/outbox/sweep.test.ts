@@ -64,7 +64,7 @@ async function entryAt(orgId: string, atMs: number): Promise<string> {
   return reservationId;
 }
 
-/** Adds entries that this release cannot read, as after going back to it from a newer one. */
+/** Adds entries that this release cannot read, as after a rollback from a newer one. */
 async function unreadableAt(orgId: string, atMs: number, count: number): Promise<void> {
   const pipeline = store.redis.pipeline();
   for (let i = 0; i < count; i++) pipeline.xadd(store.names.outbox(orgId), `${atMs}-${i}`, 's', 'newer');
@@ -144,7 +144,7 @@ async function meterAll(orgId: string): Promise<number> {
   return settlements.length;
 }
 
-it('what one run leaves follows soon once metering has done most of what came before, otherwise at the next interval', async () => {
+it('what one run leaves is swept soon, once metering has done most of what came before, or else at the next interval', async () => {
   const orgId = newOrgId();
   const firstMs = Date.now() - 10 * MINUTE_MS;
   for (let i = 0; i < 250; i++) await entryAt(orgId, firstMs + i);
@@ -163,7 +163,7 @@ it('what one run leaves follows soon once metering has done most of what came be
   await catchUp.run();
   expect(await waiting()).toHaveLength(100);
 
-  // Metering has not begun with these, so that an early run would offer the same ones again.
+  // Metering has not begun these, so an early run would offer them again.
   await store.redis.del(store.names.sweepLock);
   nowMs = 2_000;
   await catchUp.run();

@@ -141,7 +141,7 @@ export class OutboxSweep {
     return (await queue.backlog()) > maxBacklog;
   }
 
-  /** Reads one page, with the entries that this limiter cannot read. */
+  /** Reads one page, including the entries that this limiter cannot parse. */
   async #read(orgId: string, from: string, before: string): Promise<OutboxPage> {
     const { store, names } = this.#options;
     return (await store.command(

@@ -297,7 +297,7 @@ afterAll(async () => {
   await Promise.all([redis.stop(), postgres.drop()]);
 });
 
-describe('a Redis that loses everything, at any time and again', () => {
+describe('a Redis that loses everything, at any time and more than once', () => {
   it('exceeds no cap, and loses or doubles no settlement', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 50 }), async (steps) => {

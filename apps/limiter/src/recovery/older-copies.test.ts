@@ -39,7 +39,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** A limiter that starts beside the older copy. Resolves when it has said that it found one. */
+/** Starts a limiter beside the older copy. Resolves when its log has these words. */
 async function startBeside(said: string): Promise<void> {
   const destination = {
     write: (line: string) => {
@@ -107,7 +107,7 @@ it('a replica that has taken over is compared, too', async () => {
   try {
     const { key, admit } = await usedKey();
     await copies.run();
-    // It was revoked first, but the replica did not have that yet.
+    // As after a revocation that reached the old master but not the replica.
     await db.apiKey.delete({ where: { id: key.keyId } });
     await copies.run();
     expect((await admit()).admitted).toBeTruthy();
@@ -129,7 +129,7 @@ describe('beside an older Postgres', () => {
     expect((await kept.admit()).admitted).toBeTruthy();
   });
 
-  it('an expired key that it has forgotten is not named', async () => {
+  it('an expired key that it does not have is not named', async () => {
     const [expired, lost] = [await usedKey(), await usedKey()];
     await store.redis.hset(store.names.key(expired.orgId, expired.key.keyId), 'expires_at_ms', 1);
     await db.apiKey.deleteMany({ where: { id: { in: [expired.key.keyId, lost.key.keyId] } } });

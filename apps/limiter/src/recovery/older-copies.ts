@@ -56,7 +56,7 @@ export class OlderCopies {
   /** Compares, if that is due. Rejects if Redis or Postgres is unavailable: then it stays due. */
   run(): Promise<void> {
     const { link } = this.#options;
-    // A replica that takes over causes no connection, because it was connected long before.
+    // A replica that takes over causes no new connection, because it was connected long before.
     const isNew = (server: Redis) => !this.#compared.includes(server);
     const due = this.#due || link.shards.all().some(isNew);
     if (!due || !link.ready()) return Promise.resolve();
@@ -203,7 +203,7 @@ export class OlderCopies {
       if (row && !row.revoked) continue;
       await revokeKey(this.#options, orgId, keyId, Buffer.from(hash, 'hex'));
       await notices.publish({ keyRevoked: { keyId } });
-      // Postgres forgets keys of pages that have ended. They were refused anyway.
+      // Page keys are deleted from Postgres after they have ended. They were refused anyway.
       if (!row && isPast(Number(expiresAtMs), clock.nowMs())) continue;
       found.refused.push(keyId);
     }

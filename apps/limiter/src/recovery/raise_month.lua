@@ -1,5 +1,5 @@
--- Raises a month to what Postgres has, where it has less. Normally it has at least as much, because
--- a settlement is counted here before it is written there.
+-- Raises a month to what Postgres has, where Redis has less. Normally Redis has at least as much,
+-- because a settlement is counted here before it is written there.
 --
 -- KEYS  1 month
 -- ARGV  1 requests  2 charged tokens

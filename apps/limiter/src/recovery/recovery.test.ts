@@ -73,7 +73,7 @@ const restoreOf = (admission: AdmitInput, atMs: number) => {
 };
 
 describe('an organization', () => {
-  it('is served at once when it is new, through every limiter, and only a minute later after a loss', async () => {
+  it('is served immediately when it is new, through every limiter, and only after a minute if its state was lost', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
     const admit = () => anAdmitInput(key, instanceId);
@@ -173,7 +173,7 @@ describe('a change in Postgres that no limiter was told of', () => {
 });
 
 describe('a search for lost state', () => {
-  it('counts what was lost, and not what a limiter named and never wrote', async () => {
+  it('counts organizations whose state was lost, and not those whose state was never written', async () => {
     const [lost, unwritten] = [await makeOrg(db), await makeOrg(db)];
     await monthOfOrg(one, lost);
     const scriptDeps = store.scriptDepsAt(0);

@@ -23,7 +23,7 @@ export interface RecoveryOptions extends ScriptDeps {
  * Finds organizations whose state Redis has lost, even if no request arrives for them. So they
  * start to recover soon after the loss, not with their next request. It repeatedly announces
  * organizations that are recovering, so that a gateway that missed the first notice learns of it in
- * time. For the others it renews the indexes.
+ * time. It renews the indexes.
  *
  * It also catches up on limits and revocations that are in Postgres but not in Redis. Either no
  * limiter was told, for example because a console died in between, or the master that was told
@@ -35,7 +35,7 @@ export class Recovery {
   #failure: unknown;
   #recovering = 0;
   #seenRecovering: number | null = null;
-  /** The last key of those that were revoked again in turn. Null: their next turn begins. */
+  /** Where the turn of the older keys stands: the last one revoked again. Null: it begins anew. */
   #revokedAgain: RevokedKey | null = null;
 
   constructor(options: RecoveryOptions) {
@@ -87,7 +87,7 @@ export class Recovery {
     });
   }
 
-  /** Each run has the keys that were revoked last, and some of the others in turn. */
+  /** Each run revokes again the keys that were revoked last, and some of the others in turn. */
   async #revokeAgain(): Promise<void> {
     const { db } = this.#options;
     const last = await readRevokedKeys(db, REVOKED_KEYS, null);

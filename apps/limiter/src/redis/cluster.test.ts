@@ -60,7 +60,7 @@ async function replicated({ running }: ClusterNode, orgId: string): Promise<void
   }
 }
 
-/** From now on, these nodes replace a master that has been silent for so long. */
+/** Makes these nodes replace a master that has been silent for `ms`. */
 async function replaceMastersSilentFor(ms: number, nodes: readonly ClusterNode[]): Promise<void> {
   for (const { running } of nodes) {
     const node = createRedisConnection(running.url);

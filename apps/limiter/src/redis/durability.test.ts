@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { warnOfDurability } from './durability.ts';
 import type { RedisLink } from './link.ts';
 
-/** What the limiter logs about servers that say this of themselves. */
+/** What the limiter logs about servers whose INFO says this. */
 async function loggedOf(...told: string[]): Promise<{ level: string; msg: string }[]> {
   const lines: string[] = [];
   const destination = { write: (line: string) => lines.push(line) > 0 };
@@ -17,7 +17,7 @@ async function loggedOf(...told: string[]): Promise<{ level: string; msg: string
     onReady: (listener: () => void) => listener(),
   } as unknown as RedisLink;
   warnOfDurability(link, logger);
-  // Until then, the answers are there.
+  // By then, the answers have arrived.
   await setImmediate();
   return lines.map((line) => JSON.parse(line));
 }
@@ -25,11 +25,11 @@ async function loggedOf(...told: string[]): Promise<{ level: string; msg: string
 const server = (version: string) =>
   `# Server\r\nredis_version:${version}\r\n# Persistence\r\naof_enabled:1\r\nmaxmemory_policy:noeviction\r\n`;
 
-it('a Redis that is new enough and keeps its data is nothing to log', async () => {
+it('nothing is logged about a Redis that is new enough and keeps its data', async () => {
   expect(await loggedOf(server('6.2.0'), server('8.0.2'))).toEqual([]);
 });
 
-it('a Redis that is too old is an error that names both versions, once', async () => {
+it('a Redis that is too old is logged once, as an error that names both versions', async () => {
   expect(await loggedOf(server('7.0.15'), server('6.0.16'), server('6.0.16'))).toMatchObject([
     { msg: 'Redis 6.0.16 is too old: Tidegate needs version 6.2 or newer' },
   ]);

@@ -26,7 +26,7 @@ describe('what is sent to Redis', () => {
     expect(await opened.store.commandAt(null, 'eval', 'return ARGV', 0, ...args)).toEqual(args.map(String));
   });
 
-  it('leaves in one write, as far as it was asked for in one turn, and each command gets its reply', async () => {
+  it('leaves in one write for all commands of one turn, and each command gets its reply', async () => {
     if (!(opened.redis instanceof Redis)) throw new Error('this is a cluster');
     const { stream } = opened.redis;
     const { write } = stream;
@@ -64,7 +64,7 @@ describe('what is sent to Redis', () => {
   });
 });
 
-it('a command that finds no connection says so, and nothing about streams', async () => {
+it('the error of a command without a connection says so, and nothing about streams', async () => {
   const { store, redis: client } = await openStore(redis.url);
   client.disconnect();
   const failed = store.commandAt(null, 'echo', 'x');

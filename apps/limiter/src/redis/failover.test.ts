@@ -91,7 +91,7 @@ it('a Sentinel that hangs is skipped', async () => {
   const client = createRedis(redis.url.replace('//', `//127.0.0.1:${port},`), PATIENT_MS);
   client.on('error', () => undefined);
   try {
-    // Not awaited: if the hung Sentinel were asked, this would never settle.
+    // Not awaited: this would never settle if the client kept waiting for the hung Sentinel.
     void client.connect().catch(() => undefined);
     await eventually(() => client.status === 'ready');
     expect(await client.call('role')).toContain('master');

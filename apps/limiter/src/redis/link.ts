@@ -10,8 +10,8 @@ export interface RedisLink {
   /** Opens connections for subscriptions. */
   readonly connect: Connect;
   /**
-   * Whether Redis is available. A cluster must have been available in full once. From then on, part
-   * of it is enough.
+   * Whether Redis is available. A cluster must first be available in full. From then on, part of it
+   * is enough, until no server is left.
    */
   ready(): boolean;
   /**

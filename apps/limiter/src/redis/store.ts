@@ -57,8 +57,8 @@ export class Store {
   }
 
   /**
-   * Runs a script for all calls of one group that come in one turn. Only scripts of other groups
-   * may run on the server between them.
+   * Runs a script once for the calls of one group that come in one turn. Calls share a run only if
+   * nothing but calls of other groups was asked of the server between them.
    * @param group names `shared`, which the first call of a group supplies
    * @param own what the script is given for this call
    */

@@ -123,7 +123,7 @@ describe('a report of refusals', () => {
 });
 
 describe('refusals', () => {
-  it('go with their key, and with their organization, and never come back', async () => {
+  it('are deleted with their key and with their organization, and never come back', async () => {
     const second = await makeKey(db, key.orgId);
     await report(1, refused(1), refused(1, { keyId: second.keyId }));
     await db.apiKey.delete({ where: { id: second.keyId } });

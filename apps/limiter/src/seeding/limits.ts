@@ -2,7 +2,7 @@ import type { PlanLimitName } from '@tidegate/limits';
 
 /**
  * The limits of a plan by which scripts decide. `keys` is not among them: control counts keys when
- * it makes one.
+ * it creates one.
  */
 export type EnforcedLimit = Exclude<PlanLimitName, 'keys'>;
 

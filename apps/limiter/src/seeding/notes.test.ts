@@ -108,7 +108,7 @@ describe('what was settled before its month is seeded', () => {
     expect(await seededMonth()).toEqual({ requests: '9', charged, reserved: '0' });
   });
 
-  it('is looked for on its own days alone, so that a long month does not make that slow', async () => {
+  it('is searched for only on its own days, so that a long month does not make the search slow', async () => {
     const [first, , third] = DAYS;
     await settled(reservedOn(first));
     await restoreSettled(scriptDeps, reservedOn(third), END);

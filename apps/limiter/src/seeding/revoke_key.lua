@@ -1,5 +1,5 @@
--- Makes a key refused from now on, whether or not it is in Redis. The tombstone keeps a late seed
--- from bringing the key back. Idempotent.
+-- Refuses a key from now on, whether or not it is in Redis. The tombstone keeps a late seed from
+-- bringing the key back. Idempotent.
 --
 -- KEYS  1 key  2 id of the key with this value
 -- ARGV  1 key id  2 SHA-256 of its value (hex)  3 seconds that the tombstone is kept (longer

@@ -58,7 +58,7 @@ describe('a late read of Postgres', () => {
   it.each([
     ['a day after it has expired', 3_600_000, 90_000],
     ['a day after it was asked for, if it had expired before', -3_600_000, 86_400],
-  ])('of a key that expires is forgotten %s', async (_when, expiresInMs, keptS) => {
+  ])('keeps an expiring key in Redis until %s', async (_when, expiresInMs, keptS) => {
     const scriptDeps = test.scriptDepsAt(0);
     const key: KeyRow = {
       ...ROOMY_KEY,

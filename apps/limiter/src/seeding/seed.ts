@@ -15,7 +15,7 @@ const DAY_S = 86_400;
 export const REVOKED_KEEP_S = 7 * DAY_S;
 /**
  * How long Redis keeps a key that has expired, counted from its expiry or from its last seeding.
- * That is longer than any request that it began can run.
+ * That is longer than any request that was made with the key can run.
  */
 const EXPIRED_KEEP_S = DAY_S;
 /** Counted from the seeding, which happens in the month or just after it. */

@@ -91,7 +91,7 @@ async function admit({ admissions }: DispatchDeps, call: Admit__Output): Promise
 
 /**
  * A rehearsed reservation finds no admission to reserve for. It is answered as if it had found one,
- * so that the gateway reads what it would read in earnest.
+ * so that the gateway reads the same reply as for a real reservation.
  */
 async function reserve({ admissions }: DispatchDeps, call: AdmissionRef): Promise<Decision> {
   const decision = await admissions.reserve(refOf(call));

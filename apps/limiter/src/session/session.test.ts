@@ -429,7 +429,7 @@ describe('keys', () => {
 });
 
 describe('invalid keys', () => {
-  it('from one address get exactly 20 answers of 100 in parallel, and every session learns of the block [auth.invalid-keys]', async () => {
+  it('from one address are answered as invalid exactly 20 times in 100 parallel requests, and every session learns of the block [auth.invalid-keys]', async () => {
     const address = '203.0.113.7';
     const beforeMs = Date.now();
     const replies = await Promise.all(

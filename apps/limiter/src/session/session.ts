@@ -81,7 +81,8 @@ export class Session {
 
   /**
    * Tells a gateway that hears nothing, and therefore sends a heartbeat, that calls wait for Redis
-   * or Postgres. So it does not take this limiter for hung when Redis stands still for a moment.
+   * or Postgres. Otherwise the gateway would take this limiter for hung when Redis stands still for
+   * a moment.
    */
   #showLife(): void {
     this.#asked = true;

@@ -3,7 +3,7 @@ import { unexpected } from '../admission/decision.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 
-/** How many blocks a new session is told of, at most. */
+/** The most blocks that are sent to a new session. */
 const MAX_LISTED = 10_000;
 
 export interface Blocked {

@@ -150,7 +150,7 @@ describe('usage of a deleted organization', () => {
     expect((await db().deletedOrg.findUniqueOrThrow({ where: { orgId: gone } })).purgedAt).not.toBeNull();
   });
 
-  it('is deleted at most 10,000 requests in a statement, and its day only after the last of them', async () => {
+  it('is deleted in statements of at most 10,000 requests, and a day only after its last request', async () => {
     const orgId = await makeOrg();
     await writeSettlements(db(), [ofDay(orgId, DAY)]);
     await db().$executeRaw`
@@ -174,7 +174,7 @@ describe('usage of a deleted organization', () => {
     ]);
   });
 
-  it('holds up nothing else when there is much of it, and is continued soon', async () => {
+  it('holds up nothing else when there is much of it, and the rest is deleted soon', async () => {
     const [gone, stays] = [await makeOrg(), await makeOrg()];
     await db().$executeRaw`
       INSERT INTO usage_day SELECT ${gone}, '2020-01-01'::date + i, 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1
@@ -250,7 +250,7 @@ describe('refusals', () => {
   });
 });
 
-describe('keys of pages', () => {
+describe('page keys', () => {
   const make = (orgId: string, name: string, expiresAt: Date | null) => {
     const limits = { requestsPerMinute: 20, requestsAtOnce: 2, allModels: true };
     const [id, hash] = [newKeyId(), randomBytes(32)];

@@ -100,7 +100,7 @@ describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wro
   });
 });
 
-it('says once what Redis refuses when day partitions cannot be looked after', async () => {
+it("logs once why Redis' clock, by which days begin, cannot be read", async () => {
   const { host } = new URL(redis.url);
   const refused = openRedisClock(`redis://someone:wrong@${host}`, () => {});
   const lines: Record<string, unknown>[] = [];

@@ -32,8 +32,8 @@ const INVALID_JOB_ID = /^poison-/;
 /**
  * Processes one job: writes and confirms the valid settlements. Each settlement that can never be
  * written becomes a separate job, which fails for good. So it does not hold up its batch. Nor does
- * it keep the batch's id among the dead letters, where the outbox sweep would take later
- * settlements with that id to be queued.
+ * the batch become a dead letter: the outbox sweep would then take later settlements with the same
+ * job id to be queued already.
  *
  * @throws InvalidSettlementError for a separate job that is still invalid; any other error means
  * that the job must be tried again

@@ -27,7 +27,7 @@ it.each([
   ['keine Partition von Relation »request« für die Zeile gefunden', false],
   ['aucune partition de la relation « request » trouvée pour la ligne', false],
   ['neue Zeile für Relation »request_20260102« verletzt Check-Constraint »request_usage_check«', true],
-])('whatever the language of the server: %s', async (message, expected) => {
+])('a missing partition is told from a broken check in any language: %s', async (message, expected) => {
   const raised = db().$executeRawUnsafe(`DO $$ BEGIN RAISE '${message}' USING ERRCODE = '23514'; END $$`);
   expect(isDataError(await errorOf(raised))).toBe(expected);
 });

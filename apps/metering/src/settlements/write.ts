@@ -4,7 +4,7 @@ import { dayOf } from '@tidegate/limits';
 
 type Cell = string | number | boolean | null;
 
-/** What the statement is given for each settlement: name, type, value. */
+/** The statement's input for each settlement: name, type, value. */
 const INCOMING: readonly (readonly [name: string, type: string, of: (settlement: Settlement) => Cell])[] = [
   ['reservation_id', 'text', (settlement) => settlement.reservationId],
   ['day', 'date', (settlement) => dayOf(settlement.reservedAtMs)],

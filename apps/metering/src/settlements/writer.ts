@@ -36,7 +36,7 @@ export class SettlementWriter {
   }
 
   /**
-   * Resolves when the settlements are committed, to those that Postgres can never take. Rejects if
+   * Resolves, once the settlements are committed, to those that Postgres can never take. Rejects if
    * it is not known whether all of them were written. Then it is safe to write them again.
    */
   write(settlements: readonly Settlement[]): Promise<InvalidSettlement[]> {

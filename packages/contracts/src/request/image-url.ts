@@ -2,8 +2,8 @@ import { LIMITS } from '@tidegate/limits';
 import { IMAGE_TYPES, type ImageType } from '../image-types.ts';
 
 /*
- * The two forms of an image's URL, by docs/conformance.md, "Image rules". This file checks the URL
- * alone. The gateway checks the image's bytes.
+ * The two forms of an image's URL, according to docs/conformance.md, "Image rules". This file
+ * checks the URL alone. The gateway checks the image's bytes.
  */
 
 export interface LinkedImage {

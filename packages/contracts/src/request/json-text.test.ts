@@ -195,7 +195,7 @@ describe('outlineJson', () => {
     expect([...(outline?.members?.keys() ?? [])]).toEqual(['a', 'b']);
   });
 
-  it('reads no more names than wanted, counts repeated ones, and reads on to the end of the text', () => {
+  it('keeps no more names than the limit, counts repeated ones, and reads on to the end of the text', () => {
     const text = '{"a":1,"a":{"x":2},"b":3,"c":4';
     const outline = outlineJson(`${text}}`, { ...NO_LIMIT, names: 3 });
     expect([...(outline?.members?.keys() ?? [])]).toEqual(['a', 'b']);

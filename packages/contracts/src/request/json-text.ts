@@ -16,9 +16,9 @@ export interface JsonOutline {
    * out.
    */
   readonly members: ReadonlyMap<string, JsonSpan> | null;
-  /** The names in the top-level object, each as often as it is written. */
+  /** How many names the top-level object has, repeated ones included. */
   readonly names: number;
-  /** The most names in one object at any depth, counted likewise, but no further than 254. */
+  /** The most names in one object at any depth, counted the same way, but only up to 254. */
   readonly widest: number;
 }
 
@@ -68,7 +68,7 @@ class Walk {
   readonly #limits: JsonLimits;
   #at = 0;
   #depth = 0;
-  /** By depth: the names so far inside an object; `IN_ARRAY` elsewhere. */
+  /** By depth: how many names the object there has had so far; `IN_ARRAY` if it is no object. */
   #names: Uint8Array = SHALLOW;
   #name: string | null = null;
   #valueStart = 0;

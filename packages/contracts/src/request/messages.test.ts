@@ -259,7 +259,7 @@ describe('messages', () => {
   });
 
   it.each(['png', 'jpeg', 'webp', 'gif'])(
-    'hands out the base64 of an inline %s image for its bytes to be checked',
+    'returns the base64 of an inline %s image, so that its bytes can be checked',
     (type) => {
       for (const base64 of ['AAAA', 'AAA=', 'AA==', 'ab+/', 'QUJDREVG']) {
         const { request, inlineImages } = accepted([user(image(`data:image/${type};base64,${base64}`))]);

@@ -66,7 +66,7 @@ describe('buildUpstreamBody', () => {
     },
   );
 
-  it('puts each data URL where its link was, and the messages in as they are', () => {
+  it('puts each data URL where its link was, without copying it or the messages', () => {
     const request = requestOf({
       messages: [{ role: 'user', content: [LINK, { type: 'text', text: 'vs' }, LINK] }],
     });
