@@ -32,7 +32,7 @@ type PrincipalOrRefusal = Principal | Refusal;
 
 interface Check {
   readonly answer: Promise<PrincipalOrRefusal>;
-  /** The check that follows. It is made once `answer` is there. */
+  /** The check that follows. It starts once `answer` has arrived. */
   next: Promise<PrincipalOrRefusal> | null;
 }
 

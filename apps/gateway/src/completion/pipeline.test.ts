@@ -479,7 +479,7 @@ describe('a refusal of the limiter', () => {
     });
   });
 
-  it('to admit stands, without another look at the key, since the limiter has just seen it', async () => {
+  it('to admit stands without another check of the key, since the limiter has just checked it', async () => {
     script = answers;
     const headers = { authorization: `Bearer ${harness.addKey()}` };
     expect((await harness.complete(hello, { headers })).status).toBe(200);
@@ -641,7 +641,7 @@ describe('more tokens than the model has context for', () => {
       { max_tokens: 5, max_completion_tokens: 300 },
       'max_completion_tokens is 300, but the context length of the model is 100 tokens.',
     ],
-  ])('are refused by the name they were sent under: %j', async (members, message) => {
+  ])('are refused under the field name that the request used: %j', async (members, message) => {
     const { modelId } = await harness.publish({ name: 'short', contextTokens: 100 });
     const refusal = await refusalOf(await harness.complete({ ...hello, model: 'short', ...members }));
     expect(refusal).toMatchObject({ code: 'model_refused', message });
