@@ -49,7 +49,7 @@ it('answers that nobody reads are abandoned, and their memory is freed', async (
   for (const socket of sockets) socket.destroy();
 });
 
-it('a stream that nobody reads is a hang-up: the work of the model ends', async () => {
+it('a stream that nobody reads counts as a hang-up: the work of the model ends', async () => {
   harness.limiterServer.calls.length = 0;
   const socket = await ask({ ...hello, stream: true }, 1);
   await eventually(() => harness.limiterServer.of('settle').length > 0);
