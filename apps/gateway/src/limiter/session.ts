@@ -8,8 +8,8 @@ export interface LimiterSessionOptions extends LinkOptions {
   readonly connect: (peer: Peer) => LimiterClient;
   readonly onUp: () => void;
   /**
-   * Not called when the session moves, because notices keep coming meanwhile, except from a limiter
-   * that is silent.
+   * Also called when the session moves away from a silent limiter. Not called for any other move,
+   * because notices keep coming meanwhile.
    */
   readonly onDown: () => void;
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
