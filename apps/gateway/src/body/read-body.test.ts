@@ -307,7 +307,7 @@ describe('readBody', () => {
     },
   );
 
-  it('accepts Transfer-Encoding chunked in any case', async () => {
+  it('accepts Transfer-Encoding chunked in any letter case', async () => {
     const { socket, read } = await start();
     socket.write(`${head('Transfer-Encoding: CHUNKED')}${chunk('hello')}0\r\n\r\n`);
     expect(await textOf(read)).toBe('hello');

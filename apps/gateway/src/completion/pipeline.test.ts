@@ -351,7 +351,7 @@ describe('a call to a model', () => {
     expect(statuses).toEqual([...Array(20).fill(502), 200]);
   });
 
-  it('on a replica that is removed meanwhile ends as it began, and new ones go to the others', async () => {
+  it('on a replica that is removed meanwhile runs to its end there, and new ones go to the others', async () => {
     const at = (path: string) => [{ replicaId: path, baseUrl: `${harness.model.url}/${path}` }];
     const called: string[] = [];
     let finish = () => {};
@@ -570,7 +570,7 @@ describe('a refusal of the limiter', () => {
     await asksForItsKeyAgain();
   });
 
-  it('that never arrives fails closed, and withdraws the admission', async () => {
+  it('because it cannot decide is a 500, and the admission is withdrawn', async () => {
     limiterAnswers({ admit: () => ({ failed: { reason: 'Redis is unavailable' } }) });
     expect((await refusalOf(await harness.complete(hello))).code).toBe('internal_error');
     await eventually(() => harness.limiterServer.of('withdraw').length === 1);
@@ -582,7 +582,7 @@ describe('a refusal of the limiter', () => {
 describe('a request over 2 MiB', () => {
   const large = { ...hello, model: 'vision', messages: [{ role: 'user', content: 'x'.repeat(2_200_000) }] };
 
-  it("holds one of its organization's slots until its end, and frees it before the answer", async () => {
+  it("holds one of its organization's slots until it is settled, and frees it before the answer", async () => {
     script = answers;
     const vision = await harness.publish({ name: 'vision', kind: 'vision' });
     expect((await harness.complete(large)).status).toBe(200);

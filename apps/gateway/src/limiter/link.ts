@@ -239,7 +239,7 @@ export class LimiterLink {
     return this.#silentTicks * TICK_MS;
   }
 
-  /** A link that is silent for this long has ended. */
+  /** A link that is silent for this long is ended. */
   get #lastMs(): number {
     return Math.max(this.#options.silenceMs, this.#options.callTimeoutMs);
   }

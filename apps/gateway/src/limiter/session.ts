@@ -19,7 +19,10 @@ export interface LimiterSessionOptions extends LinkOptions {
   readonly random: () => number;
 }
 
-/** How often to look for another limiter when this one is stopping or cannot keep the lease. */
+/**
+ * How often to look for another limiter when this one is stopping, is silent or cannot keep the
+ * lease.
+ */
 const FIND_OTHER_EVERY_MS = 500;
 /** Names that were looked up this recently are not looked up again. */
 const FRESH_NAMES_MS = 500;
@@ -154,7 +157,7 @@ export class LimiterSession {
     this.#failures = 0;
     if (former) {
       this.#options.log.info({ address, former: former.peer.address }, 'limiter session has moved');
-      // The new limiter keeps the lease, so the fault is the former limiter's, not Redis'.
+      // The new limiter keeps the lease, so the fault lies with the former limiter, not with Redis.
       if (former.failing || wasSilent) this.#options.peers.failed(former.peer);
       this.#retired.add(former);
       former.link.retire();
