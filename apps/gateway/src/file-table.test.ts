@@ -15,7 +15,7 @@ describe('the table of open files', () => {
     expect(openFiles()).toBe(before);
   });
 
-  it('grows no larger than the process may have it', () => {
+  it('grows only as far as the process may open files', () => {
     const module = join(import.meta.dirname, '../dist/file-table.js');
     const script = `import('${module}').then((m) => { m.makeRoomForFiles(); console.log('made'); });`;
     const output = execFileSync('sh', ['-c', 'ulimit -n 100 && exec "$0" -e "$1"', process.execPath, script]);

@@ -63,7 +63,7 @@ describe('a lone request', () => {
     };
     // Exclude what only the first request does.
     await serve();
-    // Without those that a timer sends, of which there are more on a busy machine.
+    // Exclude the calls that a timer sends, of which there are more on a busy machine.
     const timed = () => limiterServer.of('heartbeat').length + limiterServer.of('reportRefusals').length;
     const messages = () => limiterServer.messages.length - timed();
     const before = messages();

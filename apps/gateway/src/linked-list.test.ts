@@ -9,7 +9,7 @@ interface Value extends Linked<Value> {
 const newValue = (id: number): Value => ({ id, previous: null, next: null, listed: false });
 
 describe('a linked list', () => {
-  it('has what a Set has, in the same order, however values come and go', () => {
+  it('has the same contents as a Set, in the same order, however values come and go', () => {
     const step = fc.record({ add: fc.boolean(), id: fc.nat(7) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
@@ -39,7 +39,7 @@ describe('a linked list', () => {
     expect(first.next).toBe(third);
   });
 
-  it('may be changed while a loop goes through it, which skips what has left', () => {
+  it('may be changed during a loop, which skips values that have left', () => {
     const values = [1, 2, 3, 4].map(newValue);
     const list = new LinkedList<Value>();
     for (const value of values) list.add(value);

@@ -23,13 +23,13 @@ let runner: FakeRunner;
 let model: Upstream;
 const children: ChildProcess[] = [];
 
-/** When this process stands still, what it plays for the gateway must not pass for hung. */
+/** When this process stands still, the services that it fakes must not look hung to the gateway. */
 const PATIENT = {
   LIMITER_CALL_TIMEOUT_MS: '60000',
   LIMITER_SILENCE_MS: '60000',
   SETTLE_WAIT_MS: '60000',
   UPSTREAM_CONNECT_TIMEOUT_MS: '60000',
-  // A lease ends without an answer for 7.5 s.
+  // A lease ends after 7.5 s without an answer.
   HEARTBEAT_MS: '100',
 };
 
@@ -150,7 +150,7 @@ describe('the gateway process', () => {
     expect(output).not.toContain(key.value);
   });
 
-  it("leaves CPU cores to its main thread before V8's helper threads", async () => {
+  it("gives CPU cores to its main thread before V8's helper threads", async () => {
     const { pid } = (await start()).child;
     const tasks = `/proc/${pid}/task`;
     const nicenessOf = (id: string) =>

@@ -35,8 +35,8 @@ const SHUTDOWN_MARGIN_MS = 20_000;
 const NO_LIMITER_MS = 8_000;
 const LAST_REFUSALS_MS = 3_000;
 /**
- * How long the API's port stays closed until the gateway is ready. Some proxies do not ask
- * `/readyz`: they send requests as soon as the port is open.
+ * How long the API's port stays closed at most while the gateway is not ready. Some proxies do not
+ * ask `/readyz`: they send requests as soon as the port is open.
  */
 const FIRST_READY_MS = 1_000;
 const FIRST_READY_POLL_MS = 10;
@@ -150,7 +150,7 @@ function missingFor(
 }
 
 /**
- * Waits for the settlements of the last answers. Without them, these would be charged in full.
+ * Waits for the settlements of the last answers, which would be charged in full without them.
  *
  * @param leftMs what is left of the time for answers
  */

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 
 /**
- * In an old container, replaces 32 values of 2 kB with 32 others, a thousand times. Prints by how
- * many bytes V8's old space grew. With a Set, that is over a megabyte.
+ * In a container that V8 has moved to its old space, replaces 32 values of 2 kB with 32 others, a
+ * thousand times. Prints by how many bytes that space grew. With a Set, that is over a megabyte.
  */
 const PROGRAM = (container: string) => `
   import { getHeapSpaceStatistics } from 'node:v8';

@@ -21,7 +21,7 @@ type Fate = 'refused' | 'silent' | 'served';
 let server: Server;
 let front: ReturnType<typeof createServer>;
 let address: string;
-/** Those of the next connections, in order. All later ones share the last. */
+/** The fates of the next connections, in order. All later connections share the last one. */
 let fates: Fate[];
 let sockets: Socket[];
 let clients: LimiterClient[];
@@ -108,7 +108,7 @@ describe('a server that takes connections and says nothing', () => {
     expect(sockets).toHaveLength(3);
   });
 
-  it('does not keep other clients from connecting, or keep the connection of one that is closed', async () => {
+  it('does not keep other clients from connecting, and its connection ends when its client is closed', async () => {
     fates = ['silent', 'served'];
     const first = usual();
     await expect(ask(first, 100)).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
@@ -118,7 +118,7 @@ describe('a server that takes connections and says nothing', () => {
   });
 });
 
-it('a connection once made stays, and calls on it are still answered after their client is closed', async () => {
+it('a connection stays open once it is made, and calls on it are still answered after their client is closed', async () => {
   // A busy machine may need more than one attempt to connect in so short a time.
   const client = await eventually(async () => {
     const one = impatient(() => CONNECT_MS);
@@ -127,7 +127,7 @@ it('a connection once made stays, and calls on it are still answered after their
   });
   const made = sockets.length;
   fates = ['silent'];
-  // This takes as long as a connection may take.
+  // This fails only after the time that a connection may take.
   await expect(ask(impatient())).rejects.toMatchObject(UNAVAILABLE);
   const asked = new Promise<() => void>((resolve) => {
     onAsked = resolve;

@@ -31,7 +31,10 @@ class TrackingCredentials extends ChannelCredentials {
     return this.#credentials._isSecure();
   }
 
-  /** Channels with equal credentials share connections, and a new one must not get a hung one. */
+  /**
+   * Channels with equal credentials share connections, and a new channel must not get one that
+   * hangs.
+   */
   _equals(other: ChannelCredentials): boolean {
     return other === this;
   }

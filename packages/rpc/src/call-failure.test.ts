@@ -35,7 +35,7 @@ describe('the reason of a failed call', () => {
     );
   });
 
-  it('tells a server that speaks another protocol', async () => {
+  it('is that the server speaks another protocol', async () => {
     const server = createServer((socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
@@ -43,7 +43,7 @@ describe('the reason of a failed call', () => {
     server.close();
   });
 
-  it('is that no answer came in time, without how the time passed', async () => {
+  it('is that no answer came in time, without how the time was spent', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const { port } = silent.address() as { port: number };

@@ -1,6 +1,6 @@
 const NO_CONNECTION = /No connection established\. Last error: (?:Error: )?(.*?)\. Resolution note: ?(.*)$/s;
 
-/** The library adds how the time passed. */
+/** The library appends how the time was spent. */
 const LATE = /^Deadline exceeded/;
 /** What the library says when the other side ends a call that is in progress. */
 const CANCELLED = 'Call cancelled';
@@ -8,7 +8,7 @@ const CANCELLED = 'Call cancelled';
 /**
  * Why a call failed, for logs: what the other service says, or why there is no connection to it.
  *
- * @param error what a gRPC client rejects with, or any other
+ * @param error what a gRPC client rejects with, or any other error
  */
 export function callFailure(error: unknown): string {
   const { details, message } = (error ?? {}) as { readonly details?: unknown; readonly message?: unknown };

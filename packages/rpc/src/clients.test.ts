@@ -52,7 +52,7 @@ describe('gRPC clients', () => {
     server.forceShutdown();
   });
 
-  it('carry 64-bit numbers as numbers and fill defaults', async () => {
+  it('carry 64-bit numbers as numbers and fill in defaults', async () => {
     const month = await callUnary(client, 'getMonth', { orgId: 'org_x' }, { deadlineMs: PLENTY_MS });
     expect(month).toMatchObject({ month: '2026-11', requests: 2 ** 40, chargedTokens: 0, inFlight: 5 });
   });
@@ -102,7 +102,7 @@ describe('a client of runners', () => {
   const LEASE_MS = 8_000;
   const TICK_MS = 100;
 
-  /** Resolves to null after so long, not counting the time in which this process stood still. */
+  /** Resolves to null after `ms`, not counting time in which this process stood still. */
   function awake(ms: number): Promise<null> {
     let ticks = 0;
     return new Promise((resolve) => {

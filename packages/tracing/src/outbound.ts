@@ -22,9 +22,9 @@ export interface OutboundOptions {
 }
 
 /**
- * Takes ended spans to the collector. They wait for a batch, one batch is under way at a time, and
- * spans that find the queue full are dropped. OpenTelemetry's own queue has the same bound, but
- * does not report how many it dropped.
+ * Sends ended spans to the collector, one batch at a time. Spans wait in a queue for their batch.
+ * While the queue is full, further spans are dropped. OpenTelemetry's own queue has the same bound,
+ * but does not report how many it dropped.
  */
 export class Outbound implements SpanProcessor {
   readonly #options: OutboundOptions;
@@ -81,7 +81,7 @@ export class Outbound implements SpanProcessor {
     const nowMs = performance.now();
     if (nowMs - this.#warnedAtMs < WARN_EVERY_MS) return;
     this.#warnedAtMs = nowMs;
-    // Other members of the error may contain what the collector answered.
+    // The other members of the error may contain the collector's answer.
     this.#options.log.warn({ reason: error?.message }, 'spans could not be sent to the collector');
   }
 }

@@ -29,7 +29,7 @@ import type { SpanCounter } from './spans.ts';
 import type { Attributes, Span, SpanStart, TraceOrigin, Tracing, TracingOptions } from './tracing.ts';
 
 /*
- * Only this file and `outbound.ts` know OpenTelemetry's SDK. They are loaded only if tracing is on.
+ * Only this file and `outbound.ts` use OpenTelemetry's SDK. They are loaded only if tracing is on.
  */
 
 /** All packages have the version of the release. */
@@ -63,7 +63,8 @@ export function openTracing(options: SdkOptions): Tracing {
   const tracer = provider.getTracer('tidegate', version);
   return {
     begin(origin, start) {
-      // One offset for the whole trace in this process, so that its spans fit into each other.
+      // One offset for the whole trace in this process, so that child spans stay within their
+      // parents.
       return beginIn(tracer, contextOf(origin), start, Date.now() - performance.now());
     },
     async stop() {

@@ -15,7 +15,7 @@ const reasonOf = (env: Record<string, string>): string => {
 const at = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' };
 
 describe('the settings of tracing', () => {
-  it('are absent without an endpoint, and where the standard turns tracing off', () => {
+  it('are null without an endpoint, or when a standard variable turns tracing off', () => {
     expect(read({ OTEL_SERVICE_NAME: 'x', OTEL_TRACES_SAMPLER: 'always_on' })).toBeNull();
     expect(read({ ...at, OTEL_SDK_DISABLED: 'true' })).toBeNull();
     expect(read({ ...at, OTEL_TRACES_EXPORTER: 'none' })).toBeNull();
@@ -56,7 +56,7 @@ describe('the settings of tracing', () => {
     });
   });
 
-  it('have the headers for all signals and those for traces, as the exporter sends them', () => {
+  it('combine the headers for all signals with those for traces, as the exporter does', () => {
     const settings = read({
       ...at,
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=all,tenant=tide',
@@ -79,7 +79,7 @@ describe('the settings of tracing', () => {
     expect(reason).not.toContain(`"${value}"`);
   });
 
-  it('refuse a ratio that no sampler would read', () => {
+  it('refuse a ratio that no sampler would use', () => {
     expect(reasonOf({ ...at, OTEL_TRACES_SAMPLER_ARG: '0.1' })).toMatch(/OTEL_TRACES_SAMPLER_ARG: is set/);
   });
 });

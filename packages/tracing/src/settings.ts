@@ -2,8 +2,8 @@ import { ConfigError, durationMs, flag, secret, wholeNumber } from '@tidegate/ru
 import { z } from 'zod';
 
 /*
- * The standard variables of OpenTelemetry, as far as Tidegate reads them itself. The exporter reads
- * a few more: compression, and certificates of the collector.
+ * The standard variables of OpenTelemetry that Tidegate reads itself. The exporter reads a few
+ * more, for compression and for the collector's certificates.
  */
 
 export const SAMPLERS = [
@@ -25,7 +25,7 @@ export interface TracingSettings {
   readonly serviceName: string | null;
   readonly resource: Readonly<Record<string, string>>;
   readonly sampler: SamplerName;
-  /** From 0 to 1. For the samplers by ratio. */
+  /** From 0 to 1. Only the ratio samplers use it. */
   readonly ratio: number;
   readonly queue: {
     readonly maxSpans: number;
@@ -42,7 +42,7 @@ const protocol = z.enum(
 
 const PAIR = /^([^=,;\s"\\]+)=([^,;\s"\\]*)$/;
 
-/** `name=value` several times, separated by commas. Values are percent-encoded. */
+/** One or more pairs `name=value`, separated by commas. Names and values are percent-encoded. */
 const pairs = z.string().transform((text, context): Record<string, string> => {
   try {
     const entries = text.split(',').map((entry) => {
@@ -67,7 +67,7 @@ const ratio = z
 
 const MAX_QUEUED = 65_536;
 
-/** What a traced service reads. `tracingOf` checks it. */
+/** The variables that a traced service reads. `tracingOf` turns them into settings. */
 export const tracingFields = {
   OTEL_EXPORTER_OTLP_ENDPOINT: endpoint
     .optional()
@@ -149,7 +149,7 @@ export function tracingOf(config: z.output<z.ZodObject<typeof tracingFields>>): 
     url,
     protocol:
       config.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? config.OTEL_EXPORTER_OTLP_PROTOCOL ?? 'http/protobuf',
-    // The exporter adds those for all signals by itself if it finds them in the environment.
+    // If the exporter finds the headers for all signals in the environment, it adds them by itself.
     headers: { ...config.OTEL_EXPORTER_OTLP_HEADERS, ...config.OTEL_EXPORTER_OTLP_TRACES_HEADERS },
     timeoutMs: config.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? config.OTEL_EXPORTER_OTLP_TIMEOUT ?? TIMEOUT_MS,
     serviceName: config.OTEL_SERVICE_NAME ?? null,

@@ -92,7 +92,7 @@ describe('tracing', () => {
     span.end(start.atMs);
   });
 
-  it('does what the sampler says, and tells others if a trace is not sampled', async () => {
+  it('does what the sampler decides, and passes on that a trace is not sampled', async () => {
     collector = await startCollector();
     const opened = await open({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -111,7 +111,7 @@ describe('tracing', () => {
     expect(collector.spans()).toHaveLength(1);
   });
 
-  it('drops and counts what a collector that does not answer leaves behind, says so once, and stops in time', async () => {
+  it('counts each span that a silent collector does not take, warns once, and stops in time', async () => {
     const silent = await startUpstream((_request, reply) => reply.closed);
     const opened = await open({
       OTEL_EXPORTER_OTLP_ENDPOINT: silent.url,

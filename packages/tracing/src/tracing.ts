@@ -28,11 +28,14 @@ export interface SpanStart {
   readonly attributes?: Attributes;
 }
 
-/** One step of a trace. If the trace is not sampled, nothing done here has an effect. */
+/** One step of a trace. If the trace is not sampled, its methods have no effect. */
 export interface Span {
   readonly sampled: boolean;
   readonly traceId: string;
-  /** To pass on, so that others continue the trace. It also says whether the trace is sampled. */
+  /**
+   * To pass on to other services, so that they continue the trace. It also says whether the trace
+   * is sampled.
+   */
   readonly traceparent: string;
   /** Empty: none. */
   readonly tracestate: string;

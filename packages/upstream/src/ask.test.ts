@@ -13,7 +13,7 @@ const TIMES = 20;
 const PIECE_BYTES = 64 * 1024;
 const COMPRESSED = gzipSync(randomBytes(8 * PIECE_BYTES), { level: 1 });
 
-/** Asks a server that answers like this. */
+/** Asks a server that answers with `answer`. */
 async function asked(
   answer: (socket: Socket) => void,
   body?: object,
@@ -55,11 +55,11 @@ it.each([
   ['is cut off', 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}'],
   ['redirects', 'HTTP/1.1 302 Found\r\nlocation: /other\r\ncontent-length: 2\r\n\r\n{}'],
   ['is too large', `HTTP/1.0 200 OK\r\n\r\n"${'x'.repeat(1024 * 1024)}"`],
-])('an answer that %s is none', async (_how, answer) => {
+])('an answer that %s counts as no answer', async (_how, answer) => {
   expect(await asked((socket) => socket.end(answer))).toBeUndefined();
 });
 
-it('a question with a body is a POST of JSON', async () => {
+it('a question with a body is sent as a POST with JSON', async () => {
   let sent = '';
   const answer = await asked(
     (socket) => {

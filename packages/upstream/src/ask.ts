@@ -2,7 +2,7 @@ import { readText, sendRequest } from './send-request.ts';
 
 /** A server to ask. Answers are bounded in time and size, and redirects are not followed. */
 export interface Asking {
-  /** What stands before `/v1`: `http://127.0.0.1:11434`. */
+  /** The URL up to `/v1`, such as `http://127.0.0.1:11434`. */
   readonly origin: string;
   /** The bearer token. Empty or absent: none. */
   readonly key?: string;
@@ -20,7 +20,7 @@ export async function ask(asking: Asking, path: string, body?: object): Promise<
 }
 
 /**
- * Whether a model server refuses a path for want of a valid key. False for a Tidegate gateway,
+ * Whether a model server refuses a path because it got no valid key. False for a Tidegate gateway,
  * which is not a model server.
  */
 export async function asksForKey(asking: Asking, path: string): Promise<boolean> {

@@ -10,7 +10,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** Describes a server that gives these answers. Others are 404. */
+/** Describes a server with these answers, by path. Every other path gets a 404. */
 async function described(answers: Readonly<Record<string, (response: ServerResponse) => void>>) {
   server = createServer((request, response) => {
     const answer = answers[request.url ?? ''];
@@ -26,7 +26,7 @@ async function described(answers: Readonly<Record<string, (response: ServerRespo
 const json = (body: unknown) => (response: ServerResponse) => response.end(JSON.stringify(body));
 const list = (data: readonly unknown[]) => json({ object: 'list', data });
 
-/** How often plain objects were asked for a member that they lack, while `work` ran. */
+/** Counts how often `work` reads a member that plain objects lack. */
 async function lacking(member: string, work: () => Promise<unknown>): Promise<number> {
   let reads = 0;
   Object.defineProperty(Object.prototype, member, { configurable: true, get: () => void reads++ });
@@ -45,7 +45,7 @@ describe('a server with long lists', () => {
   it.each([
     ['Ollama', { '/api/version': json({ version: '1' }), '/api/ps': json({ models: nameless }) }, 'model'],
     ['LM Studio', { '/api/v0/models': list([{ state: 'loaded' }, ...nameless]) }, 'id'],
-  ])('%s: is not looked through once for each model', async (name, answers, member) => {
+  ])('%s: has its list read in one pass, not once for each model', async (name, answers, member) => {
     let found: Awaited<ReturnType<typeof described>>;
     const reads = await lacking(member, async () => {
       found = await described({ '/v1/models': list(models), ...answers });

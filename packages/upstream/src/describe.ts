@@ -7,7 +7,7 @@ const PRINTABLE = /^[^\p{C}]{1,256}$/u;
 const MAX_VERSION_LENGTH = 40;
 
 export interface DescribedModel {
-  /** The name to call it by at the server. */
+  /** The name that the server knows it by. */
   readonly id: string;
   /** Undefined: the server does not say. */
   readonly contextTokens: number | undefined;

@@ -7,7 +7,7 @@ import { type OutgoingRequest, readText, sendRequest } from './send-request.ts';
 let server: Server | undefined;
 afterEach(() => void server?.close());
 
-/** Sends a request to a server that answers this. */
+/** Sends a request to a server that answers with `answer`. */
 async function send(answer: string, body?: OutgoingRequest['body']) {
   server = createServer((socket) => {
     socket.on('error', () => {}).once('data', () => socket.end(answer));
@@ -19,11 +19,11 @@ async function send(answer: string, body?: OutgoingRequest['body']) {
 
 const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
 
-it('a request whose answer switches protocols fails', async () => {
+it('a request fails if its answer switches protocols', async () => {
   await expect(send(SWITCH)).rejects.toThrow('no answer');
 });
 
-it('a request whose body fails fails', async () => {
+it('a request fails if its body does', async () => {
   const body = new Readable({ read: () => void body.destroy(new Error('the body failed')) });
   await expect(send('HTTP/1.1 200 OK\r\n\r\n', body)).rejects.toThrow();
 });
@@ -36,7 +36,7 @@ it('a redirect is returned, not followed', async () => {
 it.each([
   [1024 * 1024, true],
   [1024 * 1024 + 1, false],
-])('of a body of %i bytes, the text is read: %p', async (bytes, read) => {
+])('the text of a body of %i bytes is read: %p', async (bytes, read) => {
   const text = 'x'.repeat(bytes);
   expect((await readText(await send(`HTTP/1.1 200 OK\r\n\r\n${text}`))) === text).toBe(read);
 });

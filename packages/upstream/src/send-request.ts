@@ -20,7 +20,8 @@ export class SilentServer extends Error {}
 
 /**
  * Sends one request on its own connection and returns the answer, with its body unread. Follows no
- * redirects. Rejects if no answer comes, with `SilentServer` if only time ran out.
+ * redirects. Rejects if no answer comes, with `SilentServer` if the server was silent for
+ * `silenceMs`.
  *
  * Node's fetch is not used: from Node 24 on, it can end the process if a connection ends while part
  * of the answer still waits to be read or decompressed. It also has V8 compile its parser, which
@@ -35,7 +36,7 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<IncomingMessage>
     request.on('error', reject);
     if (silenceMs)
       request.setTimeout(silenceMs, () => request.destroy(new SilentServer('no answer in time')));
-    // An answer that switches protocols is neither a response nor an error.
+    // For an answer that switches protocols, Node emits neither `response` nor `error`.
     request.on('close', () => reject(new Error('no answer')));
     // A body that fails is an error of the request, too.
     if (typeof body === 'object') pipeline(body, request, () => {});

@@ -10,7 +10,7 @@ const { value } = newApiKey('abcdefghijkl');
 const request = (...rawHeaders: string[]) => ({ rawHeaders }) as unknown as IncomingMessage;
 
 describe('the presented key', () => {
-  it('is one bearer token, in any case of scheme and header', () => {
+  it('is one bearer token, whatever the letter case of scheme and header', () => {
     for (const scheme of ['Bearer', 'bearer', 'BEARER ']) {
       expect(presentedKey(request('AUTHORIZATION', `${scheme} ${value}`))).toMatchObject({
         orgTag: 'abcdefghijkl',

@@ -108,8 +108,8 @@ export function dropStale({ principals }: AuthDeps, { keyId, orgId }: Principal,
 /**
  * The refusal of a request that `authenticate` has let pass. An invalid key counts against the
  * address only if it may already have been invalid when the request arrived: if its principal came
- * from the cache, and not long ago. Otherwise a key that is revoked while bodies are on their way
- * or a model wakes would get its address blocked.
+ * from the cache, and the request has not waited for its body since. Otherwise a key that is
+ * revoked while bodies are on their way or a model wakes would get its address blocked.
  */
 export const refuseStaleKey = (
   deps: AuthDeps,

@@ -32,7 +32,7 @@ type PrincipalOrRefusal = Principal | Refusal;
 
 interface Check {
   readonly answer: Promise<PrincipalOrRefusal>;
-  /** The check that follows. It is made once `answer` is there. */
+  /** The check that follows. It starts once `answer` has arrived. */
   next: Promise<PrincipalOrRefusal> | null;
 }
 
@@ -57,7 +57,8 @@ export class Principals {
     this.#cached = new LRUCache({
       max: options.maxEntries,
       ttl: options.ttlMs,
-      // Every look-up reads the clock. Otherwise a reading would be kept until a timer drops it.
+      // Read the clock at every look-up. By default the library keeps a reading until a timer drops
+      // it.
       ttlResolution: 0,
       perf: { now: options.monotonicMs },
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { LongBodies } from './long-bodies.ts';
 
 describe('long bodies of an organization', () => {
-  it('have used up their time after 20 ms in a second, but not that of other organizations, and have it again a second later', () => {
+  it('use up their time after 20 ms in a second, but not that of other organizations, and get it back a second later', () => {
     let nowMs = 5_000;
     const long = new LongBodies(() => nowMs);
     for (let i = 0; i < 39; i++) long.add('a', 0.5);

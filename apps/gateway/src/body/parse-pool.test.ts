@@ -30,10 +30,11 @@ it('rejects what waits for a worker that cannot start, and tries again with the 
   await pool.close();
 });
 
-it('rejects a body when no thread can be made for it, and keeps no part of that body', async () => {
+it('rejects a body when no thread can be created for it, and keeps no part of that body', async () => {
   const filename = join(directory, 'ready.mjs');
   await writeFile(filename, "export default () => 'parsed'");
-  // Node refuses this option where it would make the thread, which fails in the same way.
+  // Node refuses this option where it would create the thread. A system that has no threads left
+  // fails there, too.
   const execArgv = ['--no-such-option'];
   const errors: string[] = [];
   const onError = ({ message }: Error) => errors.push(message);

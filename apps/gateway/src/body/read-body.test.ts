@@ -223,7 +223,7 @@ describe('readBody', () => {
     expect(await textOf(read)).toBe('onetwosix');
   });
 
-  it('invites a body that its head does not refuse, a large one only once it has its slot', async () => {
+  it('invites a body if its head gives no reason to refuse it, and a large one only once it has its slot', async () => {
     const steps: string[] = [];
     const invite = () => void steps.push('invite');
     const giving = (slot: Passed | Refusal) => async () => {
@@ -283,7 +283,7 @@ describe('readBody', () => {
   });
 
   it.each(['gzip', 'deflate', 'br', 'GZIP', 'identity, gzip'])(
-    'refuses Content-Encoding %s clearly',
+    'refuses Content-Encoding %s, and names the header',
     async (encoding) => {
       const { socket, read } = await start();
       socket.write(declared(5, `Content-Encoding: ${encoding}`));
@@ -296,7 +296,7 @@ describe('readBody', () => {
   );
 
   it.each(['gzip, chunked', 'identity, chunked', ', chunked'])(
-    'refuses Transfer-Encoding %s clearly',
+    'refuses Transfer-Encoding %s, and names the header',
     async (encoding) => {
       const { socket, read } = await start();
       socket.write(`${head(`Transfer-Encoding: ${encoding}`)}${chunk('hello')}0\r\n\r\n`);
@@ -307,7 +307,7 @@ describe('readBody', () => {
     },
   );
 
-  it('accepts Transfer-Encoding chunked in any case', async () => {
+  it('accepts Transfer-Encoding chunked in any letter case', async () => {
     const { socket, read } = await start();
     socket.write(`${head('Transfer-Encoding: CHUNKED')}${chunk('hello')}0\r\n\r\n`);
     expect(await textOf(read)).toBe('hello');
@@ -464,7 +464,7 @@ describe('readBody', () => {
         const request = once(server, 'request');
         socket.write(`${CHUNKED}${chunk('x'.repeat(101))}0\r\n\r\n`);
         const [incoming] = await request;
-        // A body that was buffered completely ends even while the reading pauses.
+        // The stream of a body that was buffered completely ends even while it is paused.
         await eventually(() => incoming.readableEnded);
         fail(new Error('no limiter'));
         await expect(read).rejects.toThrow('no limiter');

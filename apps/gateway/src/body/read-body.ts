@@ -41,8 +41,8 @@ export interface ReadBodyOptions {
    */
   readonly turn: (bytes: number) => Promise<void> | null;
   /**
-   * Aborts when the client is gone or nobody waits for the answer any more. Called only if the body
-   * has not fully arrived yet.
+   * Aborts with the request, for example when the client hangs up. Called only if the body has not
+   * fully arrived yet.
    */
   readonly signal: () => AbortSignal;
 }
@@ -124,7 +124,7 @@ class BodyReader {
     return { pieces: moved, bytes };
   }
 
-  /** Most bodies arrive together with their head, so no listeners are needed. */
+  /** Takes a body that arrived together with its head, as most do. It needs no listeners. */
   #takeBuffered(bytes: number): Body | Refusal {
     const claimed = this.#options.claim(bytes);
     if (isRefusal(claimed)) return claimed;

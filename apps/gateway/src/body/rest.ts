@@ -2,13 +2,14 @@ import { isRefusal } from '@tidegate/contracts';
 import type { WorkerResult } from './parse-worker.ts';
 
 /**
- * How long an organization rests after a body, as a multiple of the worker's time for it. So it
- * gets a third of a thread's time, and less when the threads get little time on the cores.
+ * How long an organization rests after a body, as a multiple of the worker's time for it. So the
+ * organization gets a third of a thread's time, and less when the threads get little time on the
+ * cores.
  */
 const REST = 2;
 /**
  * After a refused body: an eleventh of a thread's time. Nothing else limits refused bodies, because
- * they are not counted. A busy worker makes everyone wait: a kernel may leave it the core for
+ * they are not counted. A busy worker makes everyone wait: a kernel may let it keep a core for
  * milliseconds, whatever its priority.
  */
 const REST_REFUSED = 10;

@@ -7,7 +7,7 @@ import { MovedPieces, receiveMoved, Shredder } from './moved-pieces.ts';
 
 const MIB = 2 ** 20;
 
-/** Starts measuring by how many MiB the memory that V8 counts grows. */
+/** Starts to measure. The result returns by how many MiB the memory that V8 counts has grown. */
 function countedMib(): () => number {
   const before = process.memoryUsage().external;
   return () => (process.memoryUsage().external - before) / MIB;

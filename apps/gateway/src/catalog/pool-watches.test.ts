@@ -50,7 +50,7 @@ describe('a gateway of two pools', () => {
     expect([gpu.wakes, harness.runner.wakes]).toEqual([['mdl_gpu'], []]);
   });
 
-  it('that starts while one runner is away serves the other pool, and never says that a model it cannot know of does not exist', async () => {
+  it('that starts while one runner is away serves the other pool, and answers 500 instead of 404 for models that it cannot know', async () => {
     gpu = new FakeRunner();
     harness = await startHarness({ pools: { gpu0: '127.0.0.1:1' } });
     await eventually(() => harness.watches.tried);

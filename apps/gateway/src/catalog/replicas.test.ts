@@ -226,7 +226,7 @@ describe('the slow start of a replica', () => {
     expect(load(10)).toEqual({ a: 5, b: 5 });
   });
 
-  it('begins when the replica is no longer passed over, and lasts although it answers', () => {
+  it('begins when the replica is no longer passed over, and does not end early when it answers', () => {
     publish('a', 'b');
     replicas.take(current(), 'a');
     replicas.release(current(), replica('b'), 'unreached');

@@ -106,7 +106,7 @@ describe('a wake of a model', () => {
     expect(turns).toEqual(waiting.map((_, i) => Math.floor(i / 32)));
   });
 
-  it('is called again for each request that has time left after the shared call, for just that time', async () => {
+  it('is called again for requests that have time left after the shared call, with just that time as its deadline', async () => {
     const first = wait();
     nowMs = 50_000;
     const late = wait();

@@ -146,7 +146,7 @@ export class Waker {
   /**
    * Tells the waiters in the order in which their requests arrived. A request may have begun to
    * wait after one that arrived later, because its admission took longer: an organization's first
-   * one makes the limiter read Postgres.
+   * admission makes the limiter read Postgres.
    */
   #tell(modelId: string, model: CatalogModel | null): void {
     const waiters = [...(this.#crowds.get(modelId)?.waiters ?? [])];

@@ -160,8 +160,8 @@ function replicaResultOf(outcome: CallOutcome | null): ReplicaResult {
 }
 
 /**
- * The model's current entry. That of a model about to sleep may have no replicas. Then this is the
- * previous entry, whose replicas still serve this request.
+ * The model's current entry. If it has no replicas, as when the model is about to sleep, this is
+ * the previous entry, whose replicas still serve this request.
  */
 function withReplicas({ catalog }: Gateway, model: CatalogModel): CatalogModel {
   const current = catalog.get(model.modelId);

@@ -69,7 +69,7 @@ describe('the loss of a lease', () => {
     expect(state.calls).toEqual(['releaseLargeBody new']);
   });
 
-  it('does not concern a request that holds nothing', () => {
+  it('does not affect a request that holds nothing', () => {
     expect(start().held.forget('old')).toBe(false);
   });
 });

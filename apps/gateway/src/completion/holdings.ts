@@ -16,8 +16,8 @@ export interface SharedParts {
 
 /**
  * The shared resources that one completion holds: memory, a large-body slot, its model, an
- * admission. It takes them only here. One `release` gives them all back, however the completion
- * ends.
+ * admission. The completion takes them only through this class. One `release` gives them all back,
+ * however the completion ends.
  *
  * A grant of the limiter counts as held from the moment it is requested. So if the lease is lost
  * before the limiter's reply is read, the grant is known to be lost with it.

@@ -351,7 +351,7 @@ describe('a call to a model', () => {
     expect(statuses).toEqual([...Array(20).fill(502), 200]);
   });
 
-  it('on a replica that is removed meanwhile ends as it began, and new ones go to the others', async () => {
+  it('on a replica that is removed meanwhile runs to its end there, and new ones go to the others', async () => {
     const at = (path: string) => [{ replicaId: path, baseUrl: `${harness.model.url}/${path}` }];
     const called: string[] = [];
     let finish = () => {};
@@ -479,7 +479,7 @@ describe('a refusal of the limiter', () => {
     });
   });
 
-  it('to admit stands, without another look at the key, since the limiter has just seen it', async () => {
+  it('to admit stands without another check of the key, since the limiter has just checked it', async () => {
     script = answers;
     const headers = { authorization: `Bearer ${harness.addKey()}` };
     expect((await harness.complete(hello, { headers })).status).toBe(200);
@@ -570,7 +570,7 @@ describe('a refusal of the limiter', () => {
     await asksForItsKeyAgain();
   });
 
-  it('that never arrives fails closed, and withdraws the admission', async () => {
+  it('because it cannot decide is a 500, and the admission is withdrawn', async () => {
     limiterAnswers({ admit: () => ({ failed: { reason: 'Redis is unavailable' } }) });
     expect((await refusalOf(await harness.complete(hello))).code).toBe('internal_error');
     await eventually(() => harness.limiterServer.of('withdraw').length === 1);
@@ -582,7 +582,7 @@ describe('a refusal of the limiter', () => {
 describe('a request over 2 MiB', () => {
   const large = { ...hello, model: 'vision', messages: [{ role: 'user', content: 'x'.repeat(2_200_000) }] };
 
-  it("holds one of its organization's slots until its end, and frees it before the answer", async () => {
+  it("holds one of its organization's slots until it is settled, and frees it before the answer", async () => {
     script = answers;
     const vision = await harness.publish({ name: 'vision', kind: 'vision' });
     expect((await harness.complete(large)).status).toBe(200);
@@ -641,7 +641,7 @@ describe('more tokens than the model has context for', () => {
       { max_tokens: 5, max_completion_tokens: 300 },
       'max_completion_tokens is 300, but the context length of the model is 100 tokens.',
     ],
-  ])('are refused by the name they were sent under: %j', async (members, message) => {
+  ])('are refused under the field name that the request used: %j', async (members, message) => {
     const { modelId } = await harness.publish({ name: 'short', contextTokens: 100 });
     const refusal = await refusalOf(await harness.complete({ ...hello, model: 'short', ...members }));
     expect(refusal).toMatchObject({ code: 'model_refused', message });

@@ -71,7 +71,7 @@ describe('a model that is asleep', () => {
     harness.runner.remove(modelId);
   });
 
-  it('and not ready in time is a 503 with Retry-After that leaves no trace', async () => {
+  it('and not ready in time makes the request a 503 with Retry-After that leaves no trace', async () => {
     const short = await startHarness({ env: { COLD_START_MS: '300' } });
     await short.publish({
       name: 'slow',
@@ -87,7 +87,7 @@ describe('a model that is asleep', () => {
     await short.stop();
   });
 
-  it('and is stopped meanwhile is reported as stopped if only the runner has said so yet', async () => {
+  it('and is stopped meanwhile is reported as stopped even before the catalog shows it', async () => {
     const { modelId } = await asleep({ name: 'told-first' });
     harness.runner.wake = async () => ({ modelId, condition: 'CONDITION_STOPPED' });
     const answer = await harness.complete({ ...hello, model: 'told-first' });
@@ -205,7 +205,7 @@ describe('a model that is asleep', () => {
     },
   );
 
-  it('and whose key is found invalid after the wait is refused from then on before anything else', async () => {
+  it('refuses a key that proves invalid after the wait, and the next time before anything else', async () => {
     const { modelId } = await asleep({ name: 'revoked' });
     harness.runner.wake = async () => {
       const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];

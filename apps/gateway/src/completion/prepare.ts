@@ -22,7 +22,7 @@ export interface Prepared {
 
 /**
  * Prepares what the call needs: downloads linked images and wakes the model. Together they may take
- * the time of one cold start.
+ * as long as one cold start.
  */
 export async function prepare(
   gateway: Gateway,

@@ -326,7 +326,7 @@ describe('an internal fault', () => {
 });
 
 describe('the deletion of an organization', () => {
-  it('ends its requests in flight and those of no other, and its keys are asked about again', async () => {
+  it('ends its requests in flight and those of no other, and has its keys checked again', async () => {
     let hungUp = false;
     upstream = async (_request, reply) => {
       await reply.closed;

@@ -3,9 +3,12 @@ import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import { type Harness, hello, startHarness } from '../testing/harness.ts';
 
 let script: UpstreamHandler;
-/** The longest streams. No other timers run as long. */
+/** How long the longest streams may last. No other timers run as long. */
 const MAX_MS = { always_on: 8_000_000, wake_on_request: 4_000_000 };
-/** Only the impatient ones end what takes long. The others leave a busy machine its time. */
+/**
+ * Only the impatient ones end what takes long. This one gives a busy machine the time that it
+ * needs.
+ */
 let harness: Harness;
 let impatientForTheFirst: Harness;
 let impatientForTheRest: Harness;

@@ -50,7 +50,8 @@ function dechunked(answer: string): string {
   }
 }
 /**
- * A model that completes its answer only once `asked` returns true: a probe has reached the client.
+ * A model that completes its answer only once `asked` returns true, because a probe has reached the
+ * client.
  */
 const patient =
   (asked: () => boolean): UpstreamHandler =>

@@ -13,8 +13,8 @@ const PAUSE_FACTOR = 3;
 /**
  * Probes whether a client that closed its half of the connection still reads. A client that is gone
  * has closed its half in the same way: TCP tells the two apart only by what happens to the next
- * bytes. So the client is sent, one at a time, bytes that its answer contains anyway: those of the
- * status line before the answer has begun, then leading zeros of the next chunk's size. See
+ * bytes. So this sends the client, one at a time, bytes that its answer contains anyway: those of
+ * the status line before the answer has begun, then leading zeros of the next chunk's size. See
  * docs/adr/0010.
  */
 export function probeHalfClosed(socket: HttpSocket): void {

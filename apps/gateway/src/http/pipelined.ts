@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Far more than clients that pipeline leave unanswered. */
+/** Far more than a client that pipelines has unanswered. */
 const MAX_PIPELINED = 64;
 const waiting = new WeakMap<Socket, number>();
 

@@ -48,7 +48,7 @@ function afterAnswers(socket: HttpSocket, unreadTimeoutMs: number, then: () => v
     return;
   }
   // Node's timeout of the socket starts again with each byte that arrives, so a client that sends
-  // without reading would put it off for ever.
+  // without reading would put it off forever.
   let timer: NodeJS.Timeout | undefined;
   const bound = () => {
     timer = setTimeout(() => socket.destroy(), unreadTimeoutMs);

@@ -33,7 +33,7 @@ const declare = (socket: Socket, apiKey: string) =>
   );
 
 describe('refusals of bodies that are not read', () => {
-  it("leave in an organization's turns, so that a flood of them does not delay others'", async () => {
+  it("are sent in each organization's turns, so that a flood for one does not delay those for others", async () => {
     const order: string[] = [];
     const note = (org: string) => (answer: string) => {
       expect(answer).toMatch(/^HTTP\/1.1 413 .*connection: close/is);
@@ -43,7 +43,7 @@ describe('refusals of bodies that are not read', () => {
     const other = await open(note('other'));
     const flood = await Promise.all(Array.from({ length: FLOOD }, () => open(note('flood'))));
     for (const socket of flood) declare(socket, harness.apiKey);
-    // All of it has arrived. What was answered may be over already.
+    // The whole flood has arrived. Requests that were answered may be over already.
     const over = () => flood.filter(({ closed }) => closed).length;
     await eventually(() => harness.gateway.exchanges.size + over() === FLOOD);
     const before = order.length;

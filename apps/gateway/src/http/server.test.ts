@@ -28,15 +28,15 @@ function raw(text: string, { server } = harness): Promise<string> {
   });
 }
 /**
- * The same for the impatient gateway. If a busy machine delivers the bytes too late, it answers
- * nothing. Then they are sent once more.
+ * The same for the impatient gateway. If a busy machine delivers the bytes too late, the gateway
+ * answers nothing. Then they are sent again.
  */
 const rawInTime = (text: string): Promise<string> =>
   eventually(async () => (await raw(text, impatient)) || null);
 const codeOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)).error.code;
 
 describe('a path that is not one of the two', () => {
-  // Jest gives tests a process of their own, which gets no warnings.
+  // Jest gives tests a `process` object of their own, which gets no warnings.
   const real = setTimeout.constructor('return process')() as NodeJS.Process;
   const warnings: string[] = [];
   const note = ({ message }: Error) => void warnings.push(message);
@@ -66,7 +66,7 @@ describe('a path that is not one of the two', () => {
     expect(warnings.filter((text) => text.includes('/v1/'))).toEqual([]);
   });
 
-  it('is told apart from one of the two with a query', async () => {
+  it('does not include the two paths with a query', async () => {
     const response = await fetch(`${harness.url}/models?x=1`, {
       headers: { authorization: `Bearer ${harness.apiKey}` },
     });
@@ -208,7 +208,7 @@ describe('a body that is not read', () => {
   const head = (length: number, { apiKey } = harness) =>
     `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: ${length}\r\n\r\n`;
 
-  it('does not keep its sender from the answer', async () => {
+  it('does not keep its sender from receiving the answer', async () => {
     const answer = await raw(`${head(30 * 1024 * 1024)}${'x'.repeat(30 * 1024 * 1024)}`);
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
     expect(answer).toMatch(/connection: close/i);
@@ -222,7 +222,7 @@ describe('a body that is not read', () => {
     expect(codeOf(answer)).toBe('request_timeout');
   });
 
-  it('completely after its answer ends the connection without a second answer', async () => {
+  it('completely in time, though already answered, ends the connection without a second answer', async () => {
     const unauthorized = 'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{';
     const answer = await rawInTime(unauthorized);
     expect(answer).toMatch(/^HTTP\/1.1 401 /);
@@ -283,7 +283,7 @@ describe('a client that waits for 100 Continue', () => {
     expect(answered.replace(CONTINUE, '')).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  it('may still send its body once it is refused: it is not reset', async () => {
+  it('may still send its body after it is refused: its connection is not reset', async () => {
     const socket = connect(harness.server.port, '127.0.0.1');
     const errors: Error[] = [];
     socket.on('error', (error) => errors.push(error));
@@ -295,7 +295,7 @@ describe('a client that waits for 100 Continue', () => {
     expect(errors).toEqual([]);
   });
 
-  it('and has not sent its body in time is a 408', async () => {
+  it('and does not send its body in time gets a 408', async () => {
     const head = `Authorization: Bearer ${impatient.apiKey}\r\n${small}`;
     const answer = await rawInTime(post(head));
     expect(answer.replace(CONTINUE, '')).toMatch(/^HTTP\/1.1 408 /);

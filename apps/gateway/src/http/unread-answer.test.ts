@@ -20,7 +20,9 @@ afterAll(() => harness.stop());
 
 const REQUESTS = 8;
 
-/** More than the system's own buffers hold. Then the model waits until it is no longer wanted. */
+/**
+ * Sends more than the system's own buffers hold, then waits until the model is no longer wanted.
+ */
 async function streamWithoutEnd(reply: UpstreamReply): Promise<void> {
   const event = { choices: [{ index: 0, delta: { content: 'x'.repeat(64 * 1024) } }] };
   for (let i = 0; i < 100; i++) await reply.event(event);
@@ -43,13 +45,13 @@ it('answers that nobody reads are abandoned, and their memory is freed', async (
   const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => ask(hello, REQUESTS)));
   await eventually(() => harness.limiterServer.of('settle').length >= CLIENTS);
   await eventually(() => harness.gateway.exchanges.size === 0);
-  // Those answers were complete, but did not leave.
+  // Those answers were complete, but did not leave the gateway.
   const unread = harness.logged.filter((line) => line.includes('"aborted":"client_closed"'));
   expect(unread.length).toBeGreaterThanOrEqual(CLIENTS);
   for (const socket of sockets) socket.destroy();
 });
 
-it('a stream that nobody reads is a hang-up: the work of the model ends', async () => {
+it('a stream that nobody reads counts as a hang-up: the work of the model ends', async () => {
   harness.limiterServer.calls.length = 0;
   const socket = await ask({ ...hello, stream: true }, 1);
   await eventually(() => harness.limiterServer.of('settle').length > 0);

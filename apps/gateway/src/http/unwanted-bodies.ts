@@ -17,8 +17,8 @@ const READ_BYTES = 64 * 1024;
 
 /**
  * Reads and discards the bodies of requests that are answered without them. All of them share one
- * pace: a caller may send many, and this thread's time is everyone's. They take turns. Whoever ends
- * a connection ends the reading.
+ * rate limit: a caller may send many, and all callers share this thread. The bodies take turns. The
+ * reading of a body ends with its connection.
  */
 export class UnwantedBodies {
   readonly #after: (callback: () => void, ms: number) => unknown;

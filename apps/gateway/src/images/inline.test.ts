@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type ImageType, isRefusal, PASSED, type Passed, type Refusal } from '@tidegate/contracts';
 import { checkInlineImages } from './inline.ts';
 
-/** For the smallest complete image of each type, of one pixel. */
+/** Decodes base64, such as the smallest complete image of a type, with one pixel. */
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
 
 const PNG = bytes(

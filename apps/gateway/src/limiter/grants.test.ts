@@ -74,7 +74,7 @@ describe('a settlement', () => {
   });
 });
 
-it('an instance that was cut off leaves its open grants to the limiter, and not its settlements', () => {
+it('an instance that was cut off leaves its open grants to the limiter, but not its settlements', () => {
   const { grants, hold, settle, lost } = start();
   hold('open');
   hold('of another', 'ins_2');

@@ -157,7 +157,7 @@ describe('a reply for an instance that has ended', () => {
     ['alive', ALIVE],
     ['lost', { callId: 1, heartbeat: { leaseLost: true, leaseUnknown: false } } as never],
     ['failed', FAILED],
-  ])('that says %s makes the next one register, and changes nothing else', async (_says, reply) => {
+  ])('that says %s makes the next instance register, and changes nothing else', async (_says, reply) => {
     const { lease, told } = start(() => false);
     const hello = lease.heartbeatCall();
     lease.abandon(lease.instanceId);

@@ -42,8 +42,9 @@ interface HeartbeatSession {
 const IDLE_FACTOR = 2.5;
 
 /**
- * The lease of this gateway's instance. It sends a heartbeat every second over the session, fewer
- * while it is idle. Losing the lease ends the instance, and the process continues as a new one.
+ * The lease of this gateway's instance. It sends a heartbeat every second over the session, and
+ * less often while it is idle. Losing the lease ends the instance, and the process continues as a
+ * new one.
  *
  * A limiter that cannot be reached cannot say that the lease is lost. So the instance also ends
  * when heartbeats have gone unanswered for almost as long as a lease. It ends only once: the next
@@ -153,7 +154,7 @@ export class InstanceLease {
     const everyMs = idle ? heartbeatMs * IDLE_FACTOR : heartbeatMs;
     this.#timer = setTimeout(
       () => {
-        // If the process stood still, the first heartbeat after it is the next instance's.
+        // If the process stood still, the first heartbeat afterwards belongs to the next instance.
         this.#endIfCutOff();
         void this.sendHeartbeat(session);
         this.#scheduleHeartbeat();

@@ -39,7 +39,8 @@ export interface LinkOptions {
 interface OneLink {
   readonly client: LimiterClient;
   /**
-   * Links that ended in a row before this one. Each doubles the silence tolerated until it is up.
+   * How many links in a row ended before this one. Until this one is up, each of them doubles the
+   * silence that is tolerated.
    */
   readonly failures: number;
   readonly onUp: () => void;
@@ -88,7 +89,7 @@ export class LimiterLink {
   #retired = false;
   #ended = false;
   #batch: Call[] = [];
-  /** The last message contained one call. */
+  /** Whether the last message contained only one call. */
   #single = true;
   #silentTicks = 0;
   #ticker: NodeJS.Timeout | undefined;
@@ -103,8 +104,8 @@ export class LimiterLink {
   }
 
   /**
-   * Whether the limiter may hang. Many open calls extend the time that this takes. Never true of a
-   * retired link.
+   * Whether the limiter may have hung. Many open calls extend the silence that this takes. Never
+   * true of a retired link.
    */
   get silent(): boolean {
     return this.#silentMs >= this.#maxSilenceMs();
@@ -238,7 +239,7 @@ export class LimiterLink {
     return this.#silentTicks * TICK_MS;
   }
 
-  /** A link that is silent for this long has ended. */
+  /** A link that is silent for this long is ended. */
   get #lastMs(): number {
     return Math.max(this.#options.silenceMs, this.#options.callTimeoutMs);
   }

@@ -9,7 +9,7 @@ const MIN_SLOTS = 64;
  */
 export class OpenCalls<T> {
   #slots: (T | undefined)[] = new Array(MIN_SLOTS).fill(undefined);
-  /** These two count on past 2^32. */
+  /** These two keep counting past 2^32. */
   #oldest: number;
   #next: number;
   #size = 0;

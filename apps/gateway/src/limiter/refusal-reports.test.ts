@@ -44,7 +44,7 @@ const refuse = (keyId: string, modelId: string | null = null) =>
 const kinds = () => sent.map(({ sequence, counts = [] }) => [sequence, counts.length]);
 
 describe('refusals', () => {
-  it('of a kind and an hour are one count', async () => {
+  it('of one kind in one hour are one count', async () => {
     for (let i = 0; i < 3; i++) refuse('key_a');
     refuse('key_a', 'mdl_a');
     nowMs += HOUR_MS;

@@ -36,9 +36,9 @@ export interface RefusalReportsOptions {
  * Counts refused requests by key, model, cause and hour, and reports the counts to the limiter,
  * which writes them to Postgres. No decision and no usage depends on them.
  *
- * One report is under way at a time. It is sent again, unchanged and under the same number, until
- * it is answered; so it counts once. A process that is killed loses the refusals of its last
- * seconds. While nothing is refused, nothing runs.
+ * One report is under way at a time. It is sent again, unchanged and under the same number, until a
+ * limiter has written it, for an hour at most. So it counts once. A process that is killed loses
+ * the refusals of its last seconds. While nothing is refused, nothing runs.
  */
 export class RefusalReports {
   readonly #options: Required<RefusalReportsOptions>;

@@ -277,7 +277,8 @@ describe('the session', () => {
   it('moves to the next limiter in time when its limiter hangs', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     const peers = peersAt(first.address, second.address);
-    // Silence is measured in turns of this process. So even a slow start is not taken for silence.
+    // Silence is measured in ticks of this process's own timer. So even a slow start is not taken
+    // for silence.
     const { limiter, told } = await start({ ...PATIENT, peers, callTimeoutMs: 3_000, silenceMs: 500 }, first);
     running.push(second);
     for (const kind of ['heartbeat', 'admit'] as const) first.answers[kind] = () => undefined;
@@ -352,7 +353,7 @@ describe('the session', () => {
     return { told, answer, waiting };
   }
 
-  it('fails no call of a limiter that goes on after the session has moved away from its silence', async () => {
+  it('fails no call of a silent limiter that goes on after the session has moved away from it', async () => {
     const second = await new FakeLimiter().start();
     const { told, answer, waiting } = await silentBeside(second);
     await eventually(() => second.sessions === 1 && told.down === 1);
@@ -426,7 +427,7 @@ describe('the session', () => {
 
 const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => restore);
 
-/** What the limiter gets of a handle. */
+/** The part of a handle that the limiter gets. */
 const sent = ({ orgId, instanceId, admissionId }: AdmissionHandle) => ({ orgId, instanceId, admissionId });
 
 const isDone = (limiter: RemoteLimiter) => limiter.unacknowledged === 0 && !limiter.restoring;
@@ -566,7 +567,7 @@ describe('state that the limiter has lost', () => {
     await eventually(() => limiter.ready && isDone(limiter));
   });
 
-  it('does not get settlements from long ago again', async () => {
+  it('is restored without settlements from long ago', async () => {
     let aheadMs = 0;
     const nowMs = () => performance.now() + aheadMs;
     const { limiter, fake, told } = await start({ nowMs, callTimeoutMs: 60_000 });
@@ -665,7 +666,7 @@ describe('a lost lease', () => {
     expect(told.lost).toEqual([open.instanceId]);
   });
 
-  it('is noticed by the first admission that it refuses', async () => {
+  it('is noticed when the first admission is refused for it', async () => {
     const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
     const handle = limiter.admissionHandle('org_1', 'a1');
     // The instance was at rest, so a heartbeat precedes the first thing it holds.
@@ -680,7 +681,7 @@ describe('a lost lease', () => {
 });
 
 describe('a rehearsed reservation', () => {
-  it('asks the limiter to reserve for an organization that does not exist, and is over with its answer', async () => {
+  it('asks the limiter to reserve for an organization that does not exist, and leaves nothing to undo', async () => {
     const { limiter, fake, told } = await start(PATIENT);
     fake.answers.reserve = () => ({ admission: { admitted: { decidedAtMs: 1, window: null } } });
     await limiter.rehearseReserve();
@@ -767,9 +768,9 @@ describe('a settlement', () => {
     });
 
     it.each([
-      ['the shutdown has time', false, { timeoutMs: 30, aloneMs: HOUR_MS }],
-      ['a limiter is awaited', true, { timeoutMs: HOUR_MS, aloneMs: 30 }],
-    ])('is given up after as long as %s', async (_how, alone, limits) => {
+      ['the time for the shutdown', false, { timeoutMs: 30, aloneMs: HOUR_MS }],
+      ['the wait for a limiter', true, { timeoutMs: HOUR_MS, aloneMs: 30 }],
+    ])('is given up at the end of %s', async (_how, alone, limits) => {
       const { limiter, fake } = await start();
       fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
       await limiter.settle(limiter.admissionHandle('org_1', 'a1'), settlement);

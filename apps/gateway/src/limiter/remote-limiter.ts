@@ -22,7 +22,7 @@ type InstanceOptions = Pick<LeaseOptions, 'heartbeatMs' | 'cutOffMs'>;
 
 export interface RemoteLimiterOptions extends SessionOptions, InstanceOptions {
   readonly settleWaitMs: number;
-  /** Requests are refused while more final calls than this await acknowledgement. */
+  /** Requests are refused while more calls than this are in `Unacknowledged`. */
   readonly maxUnacknowledged: number;
   /** The instance has ended, and so must its requests. */
   readonly onLeaseLost: (instanceId: string) => void;
@@ -31,7 +31,9 @@ export interface RemoteLimiterOptions extends SessionOptions, InstanceOptions {
 /** How long to wait for acknowledgements, in milliseconds. */
 export interface FlushLimits {
   readonly timeoutMs: number;
-  /** Without a session. A limiter that lacks Redis keeps its session, and may get Redis back. */
+  /**
+   * While no session is up. A limiter that lacks Redis keeps its session, and may get Redis back.
+   */
   readonly aloneMs: number;
 }
 
@@ -133,7 +135,7 @@ export class RemoteLimiter {
     return this.#unacknowledged.size;
   }
 
-  /** Whether the limiter is being told again what it has lost. Requests do not wait for that. */
+  /** Whether state that the limiter has lost is being restored. Requests do not wait for that. */
   get restoring(): boolean {
     return this.#restores.busy;
   }

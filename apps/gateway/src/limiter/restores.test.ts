@@ -51,7 +51,7 @@ const many = (count: number) => Array.from({ length: count }, (_, i) => `a${i}`)
 const settle = () => jest.advanceTimersByTimeAsync(0);
 
 describe('restores', () => {
-  it('are made and sent one for each that is acknowledged, never more than a thousand at once', async () => {
+  it('are built and sent as others are acknowledged, never more than a thousand at once', async () => {
     const { told, limiter, restores } = start(many(2_500));
     const open: (() => void)[] = [];
     limiter.answer = () => new Promise((resolve) => open.push(() => resolve(DONE)));

@@ -149,7 +149,7 @@ describe('a session whose limiter cannot keep the lease', () => {
     return { streams, told };
   }
 
-  it('asks another one at once and then twice a second, stays, and asks no more once its own can', async () => {
+  it('asks another one at once and then twice a second, stays, and asks no more once its own can keep it', async () => {
     const { streams, told } = await startBesideFailing();
     const { link } = session;
     session.setFailing(true, link);
@@ -164,7 +164,7 @@ describe('a session whose limiter cannot keep the lease', () => {
     expect(streams).toHaveLength(4);
   });
 
-  it('heeds only what is said of the limiter in use', async () => {
+  it('heeds only reports about the limiter in use', async () => {
     const { streams } = await startBesideFailing();
     session.setFailing(true, {});
     await jest.advanceTimersByTimeAsync(1_000);

@@ -8,8 +8,8 @@ export interface LimiterSessionOptions extends LinkOptions {
   readonly connect: (peer: Peer) => LimiterClient;
   readonly onUp: () => void;
   /**
-   * Not called when the session moves, because notices keep coming meanwhile, except from a limiter
-   * that is silent.
+   * Also called when the session moves away from a silent limiter. Not called for any other move,
+   * because notices keep coming meanwhile.
    */
   readonly onDown: () => void;
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
@@ -19,7 +19,10 @@ export interface LimiterSessionOptions extends LinkOptions {
   readonly random: () => number;
 }
 
-/** How often to look for another limiter when this one is stopping or cannot keep the lease. */
+/**
+ * How often to look for another limiter when this one is stopping, is silent or cannot keep the
+ * lease.
+ */
 const FIND_OTHER_EVERY_MS = 500;
 /** Names that were looked up this recently are not looked up again. */
 const FRESH_NAMES_MS = 500;
@@ -154,7 +157,7 @@ export class LimiterSession {
     this.#failures = 0;
     if (former) {
       this.#options.log.info({ address, former: former.peer.address }, 'limiter session has moved');
-      // The new limiter keeps the lease, so the fault is the former limiter's, not Redis'.
+      // The new limiter keeps the lease, so the fault lies with the former limiter, not with Redis.
       if (former.failing || wasSilent) this.#options.peers.failed(former.peer);
       this.#retired.add(former);
       former.link.retire();

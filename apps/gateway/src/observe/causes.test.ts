@@ -6,7 +6,7 @@ import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harne
 
 let harness: Harness;
 let modelStatus: number;
-/** Refusals are recorded by the hour, and a test must not see two of them. */
+/** Refusals are recorded by the hour, and a test must not span two hours. */
 const NOW_MS = Date.now();
 
 beforeEach(async () => {
@@ -111,7 +111,7 @@ describe('the record of refusals', () => {
     ]);
   });
 
-  it('has no request that was counted, although its answer is an error', async () => {
+  it('has no request that was counted, even if its answer is an error', async () => {
     modelStatus = 418;
     expect((await harness.complete(hello)).status).toBeGreaterThan(399);
     expect(await recorded()).toEqual([]);

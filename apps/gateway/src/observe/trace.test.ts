@@ -121,7 +121,7 @@ describe("a completion's trace", () => {
     expect(harness.limiterServer.of('settle').at(-1)?.traceparent).toBe(`00-${TRACE}-${idOf('settle')}-01`);
   });
 
-  it('is not recorded if the caller does not sample it, which the model is told and the limiter need not know', async () => {
+  it('is not recorded if the caller does not sample it, which the model learns and the limiter need not know', async () => {
     answer = (_request, reply) => reply.json(wholeAnswer());
     const response = await harness.complete(hello, { headers: { traceparent: traceparent('00') } });
     expect(response.status).toBe(200);
@@ -129,7 +129,7 @@ describe("a completion's trace", () => {
     expect(harness.limiterServer.of('admit').at(-1)?.traceparent).toBe('');
   });
 
-  it('is refused to callers without a valid key', async () => {
+  it('is not begun for callers without a valid key', async () => {
     const before = harness.limiterServer.of('admit').length;
     const headers = { authorization: 'Bearer ti_wrong', traceparent: traceparent('01') };
     const refused = await harness.complete(hello, { headers });

@@ -75,7 +75,10 @@ export class RequestTrace {
     });
   }
 
-  /** @param status of the answer; 0: none. @param code why there is no complete answer, or null */
+  /**
+   * @param status of the answer; 0: none
+   * @param code why there is no complete answer, or null
+   */
   end(facts: RequestFacts, status: number, code: string | null, atMs: number): void {
     this.enter(null, atMs);
     const { model, usage } = facts;
@@ -94,7 +97,10 @@ export class RequestTrace {
   }
 }
 
-/** @param status of the replica's answer; 0: none. @param sentAtMs monotonic */
+/**
+ * @param status of the replica's answer; 0: none
+ * @param sentAtMs monotonic
+ */
 export function endModelCall(
   span: Span,
   outcome: CallOutcome | null,

@@ -32,7 +32,7 @@ class SlowSink implements StreamSink {
   }
 }
 
-/** Calls a server that answers like this, for a reader that is slow. */
+/** Calls a server that answers with `answer`, for a slow reader. */
 async function call(answer: (socket: Socket) => void) {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {});
@@ -55,9 +55,9 @@ const BROKEN = { kind: 'broken', errorCode: 'upstream_error' };
 
 describe('a connection that ends while its answer is not read', () => {
   it.each<[string, string, object]>([
-    ['ends an answer that lasts as long as it', head() + LAST, COMPLETE],
+    ['completes an answer that ends with the connection', head() + LAST, COMPLETE],
     [
-      'ends an answer of known length',
+      'completes an answer of known length',
       head('connection: close', `content-length: ${LAST.length}`) + LAST,
       COMPLETE,
     ],

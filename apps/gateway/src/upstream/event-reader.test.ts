@@ -77,7 +77,7 @@ describe('an event reader', () => {
   });
 
   it('learns nothing from an event that writes the name of the text unusually', () => {
-    // A search that went on without the name would take the `","` after the id for the text.
+    // A reader that ignored the missing name would take the `","` after the id for the text.
     const spaced = '{"id":"ab","choices":[{"delta":{"content" :","}}]}';
     const escaped = spaced.replace('"content" :', '"\\u0063ontent":');
     for (const event of [spaced, escaped]) expectParsed([event, event]);

@@ -69,7 +69,7 @@ function statusIn(error: unknown): number | null {
   return null;
 }
 
-/** In servers that name no status, the kind of error shows whose fault it was. */
+/** If a server names no status, the kind of error shows whose fault it was. */
 const blamesCaller = (error: unknown): boolean =>
   ['code', 'type', 'error_type'].some((name) => CALLERS_ERRORS.has(memberOf(error, name)));
 

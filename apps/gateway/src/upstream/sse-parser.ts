@@ -102,7 +102,7 @@ export class SseParser {
   }
 }
 
-/** Every other line is empty, and a call of `indexOf` takes longer than this check. */
+/** Every second line is empty, and a call of `indexOf` takes longer than this check. */
 const lineFeed = (bytes: Buffer, start: number): number =>
   bytes[start] === LF ? start : bytes.indexOf(LF, start);
 

@@ -69,7 +69,7 @@ describe('a relayed stream', () => {
     ['breaks', (call) => call.onResponseError()],
     ['sends an error', (call, controller) => call.onResponseData(controller, ERROR)],
     ['pauses too long', () => {}],
-  ])('gives all text that came when its model %s after the finish reason', async (_name, then) => {
+  ])('relays all text that came, even if its model %s after the finish reason', async (_name, then) => {
     const { call, controller, sink } = start({ pauseMs: 30 });
     call.onResponseData(controller, event('a'));
     call.onResponseData(controller, event('b', 'stop'));

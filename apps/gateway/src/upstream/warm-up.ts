@@ -14,9 +14,9 @@ const HOST = '127.0.0.1';
 const SERVERS = 16;
 const BURSTS = 6;
 /**
- * As many reservations as a crowd puts into one message, those of two turns of the event loop: a
- * long message takes another path than a short one. Few enough that a turn stays short for other
- * requests.
+ * A crowd puts as many reservations into one message: those of two turns of the event loop. A long
+ * message takes another path than a short one. They are few enough that a turn stays short for
+ * other requests.
  */
 const AT_ONCE = 64;
 const CALL_TIMEOUT_MS = 1_000;
@@ -31,11 +31,11 @@ const HEAD = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-lengt
 const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
 
 /**
- * Runs the path that forwards a waiting request many times over: reserves, then calls a stub server
- * in this process over a new connection. So V8 has optimized that path, here and in the limiter,
- * before a crowd of requests is forwarded. Optimizing it at the same time would take as much CPU
- * again. Nothing is admitted, counted or logged. Never rejects: if it fails, the crowd is only
- * forwarded more slowly.
+ * Runs the path by which a waiting request is forwarded, many times over: it reserves, then calls a
+ * stub server in this process over a new connection. So V8 has optimized that path, here and in the
+ * limiter, before a crowd of requests is forwarded. Optimizing it at the same time would take as
+ * much CPU again. Nothing is admitted, counted or logged. Never rejects: if it fails, the crowd is
+ * only forwarded more slowly.
  *
  * @param reserve rehearses a reservation; never rejects
  * @param goOn once it returns false, no further burst of calls is begun

@@ -44,8 +44,8 @@ afterAll(() => {
 const month = async (client: LimiterClient) =>
   (await callUnary(client, 'getMonth', { orgId: 'org_1' }, { deadlineMs: 60_000 })).requests;
 
-describe('the clients of equal servers', () => {
-  it('follows what DNS says, and moves on from a server that is gone to the next', async () => {
+describe('the clients of interchangeable servers', () => {
+  it('follow what DNS says, and move on from a server that is gone to the next', async () => {
     let nowMs = 0;
     let found = ['10.0.0.1'];
     const places: Record<string, string> = { '10.0.0.1:7100': first, '10.0.0.2:7100': second };
@@ -73,7 +73,7 @@ describe('the clients of equal servers', () => {
     clients.close();
   });
 
-  it('makes a call that comes during the first look-up wait for its end', async () => {
+  it('make a call that comes during the first look-up wait until the look-up ends', async () => {
     let answer = (_ips: string[]) => {};
     const peers = new Peers({
       addresses: ['limiter:7100'],
@@ -91,7 +91,7 @@ describe('the clients of equal servers', () => {
     clients.close();
   });
 
-  it('says so when no address is known', async () => {
+  it('say so when no address is known', async () => {
     const peers = new Peers({
       addresses: ['nowhere:1'],
       resolve: () => Promise.reject(new Error('ENOTFOUND')),

@@ -85,7 +85,7 @@ describe('peers', () => {
     await lookUp;
   });
 
-  it('are preferred evenly by many processes, and a new one takes only its own share', async () => {
+  it('are preferred evenly by many processes, and a new peer takes over only its own share', async () => {
     let seed = 1;
     const random = () => {
       seed = (seed * 48_271) % 2_147_483_647;

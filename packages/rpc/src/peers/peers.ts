@@ -90,7 +90,7 @@ export class Peers {
     known.avoidUntilMs = this.#options.nowMs() + avoidMs;
   }
 
-  /** The peer has worked for a while. */
+  /** The peer works, so its failures no longer count. */
   worked(peer: Peer): void {
     const known = this.#known.get(peer.address);
     if (!known) return;

@@ -82,7 +82,7 @@ afterEach(() => {
 });
 
 describe('with TLS configured', () => {
-  it('a certificate must name the host that was looked up when its address is called', async () => {
+  it('a certificate must name the host that was looked up, even though the address is called', async () => {
     const caller = { token, tls: files('console', 'two') };
     const at = (serverName: string) => {
       const made = createLimiterClient({ address: `127.0.0.1:${serving.port}`, serverName }, caller);
@@ -109,7 +109,7 @@ describe('with TLS configured', () => {
     expect(await month(open)).toBe(status.OK);
   });
 
-  it('a client connects with a replaced certificate, without being made again', async () => {
+  it('a client connects with a replaced certificate, without being created again', async () => {
     const tls = files('console', 'stranger');
     const made = client({ token, tls });
     expect(await month(made)).toBe(status.UNAVAILABLE);

@@ -104,7 +104,7 @@ const answeredTo = async (method: Method, token?: string): Promise<status> => {
 };
 
 describe('a call between services', () => {
-  it('is one of those below, in whichever file of proto it is defined', () => {
+  it('is one of those tested here, whichever file in proto defines it', () => {
     const defined = readdirSync(PROTO).flatMap((file) => {
       const text = readFileSync(join(PROTO, file), 'utf8');
       return [...text.matchAll(/^\s*rpc (\w+)/gm)].map(([, method]) => method);
@@ -130,7 +130,7 @@ describe('a call between services', () => {
     },
   );
 
-  it('is answered under the old and the new token of a service, so that tokens can be changed', async () => {
+  it('is answered under the old and the new token of a service, so that tokens can be replaced', async () => {
     const { GetMonth } = limiterService;
     for (const nth of [1, 2]) expect(await answeredTo(GetMonth, tokenOf('console', nth))).toBe(status.OK);
   });
