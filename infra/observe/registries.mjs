@@ -12,7 +12,7 @@ const dist = (/** @type {string} */ path) => import(new URL(`../../${path}`, imp
  */
 export async function registered() {
   const { createMetrics, observeStore } = await dist('packages/runtime/dist/index.js');
-  const { countSpans } = await dist('packages/tracing/dist/index.js');
+  const { registerSpanCounter } = await dist('packages/tracing/dist/index.js');
   const observer = await dist('apps/gateway/dist/observe/observer.js');
   const gauges = await dist('apps/gateway/dist/observe/gauges.js');
   const { Catalog } = await dist('apps/gateway/dist/catalog/catalog.js');
@@ -28,21 +28,21 @@ export async function registered() {
   };
   const every = create(() => {});
   const { registry: meteringRegistry } = metering.createMeteringMetrics(nothing);
-  countSpans(meteringRegistry);
+  registerSpanCounter(meteringRegistry);
   const all = {
     gateway: create((registry) => {
-      countSpans(registry);
+      registerSpanCounter(registry);
       new observer.Observer({ registry, catalog: new Catalog() });
       gauges.observeParts(registry, { gateway: { config: {} } });
     }),
     limiter: create((registry) => {
-      countSpans(registry);
+      registerSpanCounter(registry);
       limiter.createLimiterMetrics(registry);
       limiterState.observeLimiter(registry, nothing);
     }),
     metering: infosOf(meteringRegistry),
     runner: create((registry) => {
-      countSpans(registry);
+      registerSpanCounter(registry);
       runner.createRunnerMetrics(registry);
       runner.observeRunner(registry, nothing);
       observeStore(registry, 'postgres', nothing);

@@ -189,7 +189,7 @@ describe('the model gets linked images inline, as what they are', () => {
 });
 
 describe('a link is refused, and nothing but the allowed address is reached', () => {
-  const UNREACHABLE = 'not reachable from the internet';
+  const UNREACHABLE = 'cannot be reached from the internet';
 
   it.each(Object.keys(PRIVATE))('to a name in %s [image.link.reachable]', async (name) => {
     await expectRefused(link('/cat.png', name), UNREACHABLE);

@@ -172,7 +172,7 @@ function createLimiter(
     callTimeoutMs: config.LIMITER_CALL_TIMEOUT_MS,
     silenceMs: config.LIMITER_SILENCE_MS,
     reconnectMs: config.RECONNECT_MS,
-    lookMs: RESOLVE_EVERY_MS,
+    findBetterMs: RESOLVE_EVERY_MS,
     heartbeatMs: config.HEARTBEAT_MS,
     cutOffMs,
     settleWaitMs: config.SETTLE_WAIT_MS,

@@ -63,19 +63,19 @@ export const schema = z.object({
 
   HEADERS_TIMEOUT_MS: durationMs
     .default(15_000)
-    .describe("For a request's headers to arrive. On a new connection, the time starts when it opens"),
+    .describe("The time limit of a request's headers. On a new connection, the time starts when it opens"),
   BODY_TIMEOUT_MS: durationMs
     .default(LIMITS.bodyTimeoutMs)
-    .describe('For a whole request body. After that, the request gets 408'),
+    .describe('The time limit of a whole request body. After that, the request gets 408'),
   COLD_START_MS: durationMs
     .default(LIMITS.coldStartMs)
     .describe('How long a request waits for a model to wake, linked images included'),
   WHOLE_ANSWER_TIMEOUT_MS: durationMs
     .default(LIMITS.wholeAnswerTimeoutMs)
-    .describe('For an answer that is not streamed'),
+    .describe('The time limit of an answer that is not streamed'),
   FIRST_EVENT_TIMEOUT_MS: durationMs
     .default(LIMITS.wholeAnswerTimeoutMs)
-    .describe('For the first event of a stream'),
+    .describe('The time limit of the first event of a stream'),
   STREAM_PAUSE_MS: durationMs
     .default(LIMITS.streamPauseMs)
     .describe('The longest pause between two events of a stream'),
@@ -85,8 +85,12 @@ export const schema = z.object({
   STREAM_MAX_WAKE_ON_REQUEST_MS: durationMs
     .default(LIMITS.streamMaxMs.wakeOnRequest)
     .describe('The longest stream of a model that wakes on request'),
-  UPSTREAM_CONNECT_TIMEOUT_MS: durationMs.default(5_000).describe("For a connection to a model's server"),
-  IMAGE_TIMEOUT_MS: durationMs.default(LIMITS.imageTimeoutMs).describe('For the download of a linked image'),
+  UPSTREAM_CONNECT_TIMEOUT_MS: durationMs
+    .default(5_000)
+    .describe("The time limit of a connection to a model's server"),
+  IMAGE_TIMEOUT_MS: durationMs
+    .default(LIMITS.imageTimeoutMs)
+    .describe('The time limit of the download of a linked image'),
   IMAGE_ALLOWED_NETWORKS: listOf(ipaddr.isValidCIDR, 'a network such as 10.20.0.0/16')
     .default([])
     .describe(
@@ -94,7 +98,7 @@ export const schema = z.object({
     ),
   IMAGE_NAME_SERVERS: listOf(isNameServer, 'an IP address, with or without a port')
     .default([])
-    .describe("Name servers for the host names in image links. Not set: the system's"),
+    .describe('Name servers for the host names in image links. Default: those of the system'),
   UNREAD_ANSWER_TIMEOUT_MS: durationMs
     .default(60_000)
     .describe('How long an answer may wait for a client that has stopped reading'),
@@ -105,7 +109,7 @@ export const schema = z.object({
   LIMITER_SILENCE_MS: durationMs
     .default(200)
     .describe(
-      'A limiter that owes answers and says nothing for this long may be hung, and the session moves to another one that answers. With many calls open, the time is longer',
+      'If a limiter that owes answers is silent for this long, it may have hung: the session moves to another limiter as soon as one answers. With many calls open, the time is longer',
     ),
   SETTLE_WAIT_MS: durationMs
     .default(1_000)

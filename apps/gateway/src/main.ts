@@ -15,7 +15,7 @@ import { startTracing } from '@tidegate/tracing';
 import { Agent } from 'undici';
 import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
-import { lowerHelpers } from './body/priority.ts';
+import { lowerHelperPriorities } from './body/priority.ts';
 import type { PoolWatches } from './catalog/pool-watches.ts';
 import { type Config, readConfig } from './config.ts';
 import { makeRoomForFiles } from './file-table.ts';
@@ -49,7 +49,7 @@ const UPSTREAM_KEEP_ALIVE_MS = 4_000;
 const monotonicMs = (): number => performance.now();
 
 runService('gateway', async (service) => {
-  lowerHelpers();
+  lowerHelperPriorities();
   makeRoomForFiles();
   const config = readConfig();
   const logging = { service: 'gateway', level: config.LOG_LEVEL, destination: openStdout() };
@@ -146,7 +146,7 @@ function missingFor(
 ): string | null {
   if (limiter.problem !== null) return limiter.problem;
   if (!catalog.known) return 'no catalog of models yet: no runner in RUNNER_ADDRESS has answered';
-  return watches.tried ? null : 'the runners of some pools have not been asked yet';
+  return watches.tried ? null : 'the runners of some pools have not answered yet';
 }
 
 /**
@@ -157,7 +157,7 @@ function missingFor(
 async function settleLast(limiter: RemoteLimiter, log: Logger, leftMs: number): Promise<void> {
   const left = limiter.unacknowledged;
   if (left > 0) log.info({ left }, 'waiting until a limiter acknowledges the last calls');
-  if (!(await limiter.flush({ timeoutMs: Math.max(NO_LIMITER_MS, leftMs), aloneMs: NO_LIMITER_MS })))
+  if (!(await limiter.flush({ timeoutMs: Math.max(NO_LIMITER_MS, leftMs), noSessionMs: NO_LIMITER_MS })))
     log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
 }
 

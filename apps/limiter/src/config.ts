@@ -40,7 +40,7 @@ export const schema = z.object({
     .number('must be a whole number')
     .int('must be a whole number')
     .default(0)
-    .describe("Shifts the limiter's time against Redis' clock. For tests only"),
+    .describe("Shifts the limiter's time relative to Redis' clock. For tests only"),
 });
 
 export type Config = z.output<typeof schema> & {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { closeDb, createDb, type Db, makeLogins, migrate } from '@tidegate/db';
+import { closeDb, createDb, createLogins, type Db, migrate } from '@tidegate/db';
 import type { StackContext } from './context.ts';
 import { type DemoLogins, loginsOf } from './demo/logins.ts';
 import { planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
@@ -102,7 +102,7 @@ function prepareDatabase(
   return phase('database', async (note) => {
     members.assertWanted();
     const applied = await migrate(url);
-    if (!given.databaseUrl) await makeLogins(url, loadSecrets(files).databasePasswords);
+    if (!given.databaseUrl) await createLogins(url, loadSecrets(files).databasePasswords);
     note(applied.length > 0 ? 'migrated' : 'up to date');
     if (options.demo ?? true) return seedDemo(db, files, standins, place);
     return { secrets: loadSecrets(files), models: [] };

@@ -14,7 +14,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   '20261130000041_days_with_own_names':
     'replaces the function by which metering drops a partition, and the function drops fewer',
   '20261201000050_trail_of_operators':
-    'lets events be of no organization, and the previous release reads only those of an organization',
+    'allows events without an organization, and the previous release reads only those of an organization',
   '20261204000010_passkey_counters':
     'takes larger numbers, and the previous release reads and writes those that it could before',
 };

@@ -2,7 +2,7 @@ export { closeDb, createDb, type Db, type DbOptions, SILENCE_MS } from './client
 export { ConnectError, checkPostgres } from './connect.ts';
 export { explainPostgres, isRefusedForNow } from './explain.ts';
 export * from './generated/client.ts';
-export { DATABASE_SERVICES, type DatabaseService, loginUrl, makeLogins } from './logins.ts';
+export { createLogins, DATABASE_SERVICES, type DatabaseService, loginUrl } from './logins.ts';
 export { MigrationError, migrate } from './migrate.ts';
 export { dropOldRequestPartitions, ensureRequestPartitions, listRequestPartitions } from './partitions.ts';
 export { SchemaVersion, type SchemaVersionOptions, watchSchema } from './schema-version.ts';

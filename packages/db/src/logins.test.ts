@@ -8,7 +8,7 @@ import { emptyPostgres, PATIENT_DB, type TestPostgres, testPostgres } from '@tid
 import pg from 'pg';
 import { closeDb, createDb } from './client.ts';
 import { readConfig } from './config.ts';
-import { type DatabaseService, loginUrl, makeLogins } from './logins.ts';
+import { createLogins, type DatabaseService, loginUrl } from './logins.ts';
 import { migrate } from './migrate.ts';
 import { dropOldRequestPartitions, ensureRequestPartitions, listRequestPartitions } from './partitions.ts';
 
@@ -34,8 +34,8 @@ async function asService<T>(service: DatabaseService, use: (client: pg.Client) =
 
 describe('the login of a service', () => {
   it('has a password that can be changed, and the rights of its role', async () => {
-    await makeLogins(server.url, { runner: 'another-password-than-that' });
-    await makeLogins(server.url, { runner: PASSWORD });
+    await createLogins(server.url, { runner: 'another-password-than-that' });
+    await createLogins(server.url, { runner: PASSWORD });
     expect(await asService('runner', (client) => client.query('SELECT id FROM model'))).toMatchObject({
       rows: [],
     });
@@ -55,14 +55,14 @@ describe('the login of a service', () => {
     ['ctl', 'TRUNCATE audit_event'],
     ['ctl', 'SELECT * FROM session; DROP TABLE session'],
   ])('of %s refuses %s', async (service, sql) => {
-    await makeLogins(server.url, { [service]: PASSWORD });
+    await createLogins(server.url, { [service]: PASSWORD });
     await expect(asService(service, (client) => client.query(sql))).rejects.toMatchObject({
       message: expect.stringMatching(/permission denied|must be owner/),
     });
   });
 
   it('of metering creates partitions of requests and drops old ones, but none of the last 31 days', async () => {
-    await makeLogins(server.url, { metering: PASSWORD });
+    await createLogins(server.url, { metering: PASSWORD });
     const db = createDb(loginUrl(server.url, 'metering', PASSWORD), { ...PATIENT_DB, maxConnections: 1 });
     const nowMs = Date.now();
     const daysAgo = (days: number) => new Date(nowMs - days * DAY_MS).toISOString().slice(0, 10);
@@ -76,7 +76,7 @@ describe('the login of a service', () => {
   });
 
   it('of metering drops no day when asked for the same date BC', async () => {
-    await makeLogins(server.url, { metering: PASSWORD });
+    await createLogins(server.url, { metering: PASSWORD });
     const today = new Date().toISOString().slice(0, 10);
     const drop = `SELECT drop_request_partition('${today} BC') AS dropped`;
     await asService('metering', (client) => client.query(`SELECT create_request_partition('${today}')`));
@@ -96,7 +96,7 @@ describe('a command, or a workload of a cluster', () => {
   const refused = { code: '42501', message: expect.stringContaining('only an operator') };
 
   beforeEach(async () => {
-    await makeLogins(server.url, { console: PASSWORD, ctl: PASSWORD });
+    await createLogins(server.url, { console: PASSWORD, ctl: PASSWORD });
     await as(
       'ctl',
       "INSERT INTO org (id, slug, name, plan_id) SELECT 'org_000000000000', 'o', 'O', min(id) FROM plan",
@@ -133,7 +133,7 @@ describe('an audit event of no organization', () => {
     "INSERT INTO audit_event (id, actor, action, target, details) VALUES ('a', 'ctl', 'plan.set', 'p', '{}')";
 
   it('is written by ctl, and not by the console', async () => {
-    await makeLogins(server.url, { console: PASSWORD, ctl: PASSWORD });
+    await createLogins(server.url, { console: PASSWORD, ctl: PASSWORD });
     await expect(asService('console', (client) => client.query(sql))).rejects.toMatchObject({
       code: '42501',
       message: expect.stringContaining('only an operator'),
@@ -167,15 +167,15 @@ describe('a user that may not create roles', () => {
   });
 
   it('learns what to do if it has to create logins', async () => {
-    await expect(makeLogins(url, { ctl: PASSWORD })).rejects.toThrow(
-      /^the login tidegate_ctl_login cannot be made or changed: .*leave SERVICE_DATABASE_PASSWORDS unset$/,
+    await expect(createLogins(url, { ctl: PASSWORD })).rejects.toThrow(
+      /^the login tidegate_ctl_login cannot be created or changed: .*leave SERVICE_DATABASE_PASSWORDS unset$/,
     );
   });
 
   it('learns that the attribute CREATEROLE is not enough where another user created the roles', async () => {
     await superuser.query(`ALTER ROLE ${name} CREATEROLE`);
-    await makeLogins(server.url, { ctl: PASSWORD });
-    await expect(makeLogins(url, { ctl: PASSWORD })).rejects.toThrow(
+    await createLogins(server.url, { ctl: PASSWORD });
+    await expect(createLogins(url, { ctl: PASSWORD })).rejects.toThrow(
       /permission denied.*\(since Postgres 16 it may change and grant only those that it made\)/,
     );
   });

@@ -19,7 +19,7 @@ const loginOf = (service: DatabaseService): string => `tidegate_${service}_login
  * @param url of a user that may create roles
  * @throws ConnectError, or an error that says what to do if the user may not create roles
  */
-export async function makeLogins(
+export async function createLogins(
   url: string,
   passwords: Readonly<Partial<Record<DatabaseService, string>>>,
 ): Promise<void> {
@@ -29,14 +29,14 @@ export async function makeLogins(
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     for (const service of DATABASE_SERVICES) {
       const password = passwords[service];
-      if (password !== undefined) await makeLogin(client, service, password);
+      if (password !== undefined) await createLogin(client, service, password);
     }
   } finally {
     await client.end();
   }
 }
 
-async function makeLogin(client: pg.Client, service: DatabaseService, password: string): Promise<void> {
+async function createLogin(client: pg.Client, service: DatabaseService, password: string): Promise<void> {
   const login = loginOf(service);
   const { rows } = await client.query<{ sql: string }>(
     `SELECT format(
@@ -47,7 +47,7 @@ async function makeLogin(client: pg.Client, service: DatabaseService, password: 
   await client.query(rows[0]?.sql ?? '').catch((cause: pg.DatabaseError) => {
     if (cause.code !== NO_PRIVILEGE) throw cause;
     throw new Error(
-      `the login ${login} cannot be made or changed: ${cause.message}. Let the user in DATABASE_URL create roles (since Postgres 16 it may change and grant only those that it made), or make the logins as docs/accounts.md says and leave SERVICE_DATABASE_PASSWORDS unset`,
+      `the login ${login} cannot be created or changed: ${cause.message}. Let the user in DATABASE_URL create roles (since Postgres 16 it may change and grant only those that it created), or create the logins as docs/accounts.md says and leave SERVICE_DATABASE_PASSWORDS unset`,
       { cause },
     );
   });

@@ -4,7 +4,7 @@
  * are set. Run it before a release's services start.
  */
 import { readConfig } from './config.ts';
-import { makeLogins } from './logins.ts';
+import { createLogins } from './logins.ts';
 import { migrate } from './migrate.ts';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -12,7 +12,7 @@ const say = (line: string): void => void process.stderr.write(`${line}\n`);
 try {
   const { url, passwords } = readConfig();
   const applied = await migrate(url, { say });
-  await makeLogins(url, passwords);
+  await createLogins(url, passwords);
   process.stdout.write(applied.length === 0 ? 'up to date\n' : `applied ${applied.join(', ')}\n`);
 } catch (error) {
   say(error instanceof Error ? error.message : String(error));

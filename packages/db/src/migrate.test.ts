@@ -195,14 +195,14 @@ describe('migrate', () => {
     await eventually(() => said.length > 0);
     await client.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]);
     await migrated;
-    expect(said[0]).toBe('waiting for another migration of this database to end since 0 s');
-    expect(said).toContain('waiting for migration 20270101000000_slow since 0 s');
+    expect(said[0]).toBe('still waiting for another migration of this database to end after 0 s');
+    expect(said).toContain('still waiting for migration 20270101000000_slow after 0 s');
   });
 
   it.each([
-    ['server_version', 'Postgres does not say its version: Query read timeout'],
-    ['SET lock_timeout', "the migrations' lock cannot be taken: Query read timeout"],
-    ['pg_advisory_lock', "the migrations' lock cannot be taken: Query read timeout"],
+    ['server_version', 'Postgres did not report its version: Query read timeout'],
+    ['SET lock_timeout', 'the migration lock cannot be taken: Query read timeout'],
+    ['pg_advisory_lock', 'the migration lock cannot be taken: Query read timeout'],
     ['_prisma_migrations', 'the list of applied migrations cannot be used: Query read timeout'],
     ['BEGIN', `migration ${INIT} failed: Query read timeout`],
   ])(

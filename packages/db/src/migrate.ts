@@ -20,7 +20,7 @@ const TABLE_TIMEOUT_MS = 2_000;
 const TRY_AGAIN_MS = 3_000;
 const PATIENCE_MS = 10 * 60_000;
 /** Another migrator may wait for tables as long as this one, and only then do its work. */
-const OTHERS_FACTOR = 2;
+const OTHER_MIGRATOR_FACTOR = 2;
 /** Postgres' code for a lock that could not be taken in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 /**
@@ -33,7 +33,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
  * A quick statement may take this many times as long as connecting. Only a server that does not
  * answer needs longer.
  */
-const ANSWER_FACTOR = 3;
+const QUICK_STATEMENT_FACTOR = 3;
 const SAY_EVERY_MS = 30_000;
 
 /** This release's migrations, in Prisma's layout. */
@@ -83,7 +83,7 @@ export interface MigrateOptions {
 }
 
 /** How a migration talks to Postgres. */
-interface Talk {
+interface MigrationConnection {
   readonly client: pg.Client;
   /** How long Postgres may take to answer a quick statement. */
   readonly answerTimeoutMs: number;
@@ -110,13 +110,18 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     throw new MigrationError(`no connection to Postgres: ${cause.message}`, { cause });
   });
   const waiting = sayingEvery(options.sayEveryMs ?? SAY_EVERY_MS, options.say);
-  const talk: Talk = { client, answerTimeoutMs: ANSWER_FACTOR * connectTimeoutMs, patienceMs, waiting };
+  const connection: MigrationConnection = {
+    client,
+    answerTimeoutMs: QUICK_STATEMENT_FACTOR * connectTimeoutMs,
+    patienceMs,
+    waiting,
+  };
   try {
-    await checkVersion(talk);
-    const pending = findPending(migrations, await recordsOf(talk));
+    await checkVersion(connection);
+    const pending = findPending(migrations, await recordsOf(connection));
     const deadlineMs = performance.now() + patienceMs;
     for (const migration of pending)
-      await waiting(`migration ${migration.name}`, applyOnceFree(talk, migration, deadlineMs));
+      await waiting(`migration ${migration.name}`, applyOnceFree(connection, migration, deadlineMs));
     return pending.map(({ name }) => name);
   } finally {
     await client.end();
@@ -124,11 +129,11 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
 }
 
 const sayingEvery =
-  (everyMs: number, say: MigrateOptions['say'] = () => {}): Talk['waiting'] =>
+  (everyMs: number, say: MigrateOptions['say'] = () => {}): MigrationConnection['waiting'] =>
   async (what, work) => {
     const beganMs = performance.now();
     const seconds = () => Math.round((performance.now() - beganMs) / 1_000);
-    const timer = setInterval(() => say(`waiting for ${what} since ${seconds()} s`), everyMs);
+    const timer = setInterval(() => say(`still waiting for ${what} after ${seconds()} s`), everyMs);
     try {
       return await work;
     } finally {
@@ -137,8 +142,8 @@ const sayingEvery =
   };
 
 /** Runs a quick statement, which may wait for a lock for at most `waitMs`. */
-const quick = <T extends pg.QueryResultRow>(
-  { client, answerTimeoutMs }: Talk,
+const runQuick = <T extends pg.QueryResultRow>(
+  { client, answerTimeoutMs }: MigrationConnection,
   text: string,
   values: unknown[] = [],
   waitMs = 0,
@@ -157,34 +162,37 @@ async function readMigrations(directory: string): Promise<Migration[]> {
 }
 
 /** A server that is too old would apply some migrations before it fails. */
-async function checkVersion(talk: Talk): Promise<void> {
-  const asked = quick<{ version: string }>(talk, "SELECT current_setting('server_version') AS version");
+async function checkVersion(connection: MigrationConnection): Promise<void> {
+  const asked = runQuick<{ version: string }>(
+    connection,
+    "SELECT current_setting('server_version') AS version",
+  );
   const { rows } = await asked.catch((cause: Error) => {
-    throw new MigrationError(`Postgres does not say its version: ${cause.message}`, { cause });
+    throw new MigrationError(`Postgres did not report its version: ${cause.message}`, { cause });
   });
   const problem = postgresTooOld(rows[0]?.version ?? '');
   if (problem !== null) throw new MigrationError(problem);
 }
 
 /** Waits until nobody else is migrating, then reads what has been applied. */
-async function recordsOf(talk: Talk): Promise<MigrationRecord[]> {
-  const othersTimeoutMs = OTHERS_FACTOR * talk.patienceMs;
+async function recordsOf(connection: MigrationConnection): Promise<MigrationRecord[]> {
+  const othersTimeoutMs = OTHER_MIGRATOR_FACTOR * connection.patienceMs;
   try {
-    await quick(talk, `SET lock_timeout = ${othersTimeoutMs}`);
-    const taken = quick(talk, 'SELECT pg_advisory_lock($1)', [MIGRATION_LOCK], othersTimeoutMs);
-    await talk.waiting('another migration of this database to end', taken);
+    await runQuick(connection, `SET lock_timeout = ${othersTimeoutMs}`);
+    const taken = runQuick(connection, 'SELECT pg_advisory_lock($1)', [MIGRATION_LOCK], othersTimeoutMs);
+    await connection.waiting('another migration of this database to end', taken);
   } catch (cause) {
     const { code, message } = cause as pg.DatabaseError;
     const why =
       code === LOCK_NOT_AVAILABLE
         ? 'another migration of this database is under way: try again later'
-        : `the migrations' lock cannot be taken: ${message}`;
+        : `the migration lock cannot be taken: ${message}`;
     throw new MigrationError(why, { cause });
   }
   try {
-    await quick(talk, `SET lock_timeout = ${TABLE_TIMEOUT_MS}`);
-    await quick(talk, RECORDS, [], TABLE_TIMEOUT_MS);
-    return await readRecords(talk);
+    await runQuick(connection, `SET lock_timeout = ${TABLE_TIMEOUT_MS}`);
+    await runQuick(connection, RECORDS, [], TABLE_TIMEOUT_MS);
+    return await readRecords(connection);
   } catch (cause) {
     const { code, message } = cause as pg.DatabaseError;
     const todo = code === NO_PRIVILEGE ? ' (let the user in DATABASE_URL own the database)' : '';
@@ -192,9 +200,9 @@ async function recordsOf(talk: Talk): Promise<MigrationRecord[]> {
   }
 }
 
-async function readRecords(talk: Talk): Promise<MigrationRecord[]> {
-  const { rows } = await quick<MigrationRecord>(
-    talk,
+async function readRecords(connection: MigrationConnection): Promise<MigrationRecord[]> {
+  const { rows } = await runQuick<MigrationRecord>(
+    connection,
     `SELECT migration_name, checksum, finished_at IS NOT NULL AS finished FROM _prisma_migrations
      WHERE rolled_back_at IS NULL`,
   );
@@ -217,33 +225,37 @@ function findPending(migrations: readonly Migration[], records: readonly Migrati
 }
 
 /** Applies a migration once no other transaction holds what it changes. */
-async function applyOnceFree(talk: Talk, migration: Migration, deadlineMs: number): Promise<void> {
+async function applyOnceFree(
+  connection: MigrationConnection,
+  migration: Migration,
+  deadlineMs: number,
+): Promise<void> {
   for (;;) {
     try {
-      return await apply(talk, migration);
+      return await apply(connection, migration);
     } catch (error) {
-      const isTaken = ((error as MigrationError).cause as pg.DatabaseError).code === LOCK_NOT_AVAILABLE;
-      if (!isTaken || performance.now() > deadlineMs) throw error;
+      const lockTimedOut = ((error as MigrationError).cause as pg.DatabaseError).code === LOCK_NOT_AVAILABLE;
+      if (!lockTimedOut || performance.now() > deadlineMs) throw error;
     }
     await setTimeout(TRY_AGAIN_MS);
   }
 }
 
-async function apply(talk: Talk, migration: Migration): Promise<void> {
+async function apply(connection: MigrationConnection, migration: Migration): Promise<void> {
   const startedAt = new Date();
   try {
-    await quick(talk, 'BEGIN');
-    await talk.client.query(migration.sql);
-    await quick(
-      talk,
+    await runQuick(connection, 'BEGIN');
+    await connection.client.query(migration.sql);
+    await runQuick(
+      connection,
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
        VALUES ($1, $2, $3, $4, now(), 1)`,
       [randomUUID(), migration.checksum, migration.name, startedAt],
     );
-    await talk.client.query('COMMIT');
+    await connection.client.query('COMMIT');
   } catch (cause) {
     // If the connection is lost, Postgres rolls back by itself.
-    await quick(talk, 'ROLLBACK').catch(() => {});
+    await runQuick(connection, 'ROLLBACK').catch(() => {});
     throw new MigrationError(`migration ${migration.name} failed: ${(cause as Error).message}`, { cause });
   }
 }

@@ -17,8 +17,8 @@ it.each([true, false])('the check tells whether Redis keeps an append-only file:
 
 it.each([
   ['redis://me:hidden@', '', /^connect ECONNREFUSED 127\.0\.0\.1:\d+$/],
-  ['redis+cluster://me:hidden@', '', /^none answers$/],
-  ['redis+sentinel://me:hidden@', '/main', /^none answers$/],
+  ['redis+cluster://me:hidden@', '', /^no server answers$/],
+  ['redis+sentinel://me:hidden@', '/main', /^no server answers$/],
 ])('the check reports that nothing answers at %s…', async (before, after, message) => {
   const refused = checkRedis(`${before}127.0.0.1:${await freePort()}${after}`, ENOUGH_MS);
   await expect(refused).rejects.toMatchObject({

@@ -40,7 +40,7 @@ export async function checkRedis(url: string, timeoutMs: number): Promise<RedisS
   } catch (error) {
     if (error instanceof RedisCheckError) throw error;
     // The connection's own error says more than that of the command that found it closed.
-    throw new RedisCheckError(plainly((lastError ?? (error as Error)).message), { cause: error });
+    throw new RedisCheckError(reasonOf((lastError ?? (error as Error)).message), { cause: error });
   } finally {
     clearTimeout(timer);
     client.disconnect();
@@ -50,15 +50,15 @@ export async function checkRedis(url: string, timeoutMs: number): Promise<RedisS
 async function askServers(client: RedisClient): Promise<RedisServers> {
   await client.connect();
   const servers = client instanceof Cluster ? client.nodes('master') : [client];
-  const told = await Promise.all(servers.map((server) => server.info().catch(refusedInfo)));
-  const appendOnly = told.every((text) => /^aof_enabled:1\r?$/m.test(text));
-  const tooOld = told.map(redisTooOld).find((problem) => problem !== null) ?? null;
-  return { appendOnly: told.includes('') ? null : appendOnly, tooOld };
+  const infos = await Promise.all(servers.map((server) => server.info().catch(refusedInfo)));
+  const appendOnly = infos.every((text) => /^aof_enabled:1\r?$/m.test(text));
+  const tooOld = infos.map(redisTooOld).find((problem) => problem !== null) ?? null;
+  return { appendOnly: infos.includes('') ? null : appendOnly, tooOld };
 }
 
 /** With several addresses, the client does not say how each of them failed. */
-const plainly = (message: string): string =>
-  /Connection is closed|sentinels are unreachable/.test(message) ? 'none answers' : message;
+const reasonOf = (message: string): string =>
+  /Connection is closed|sentinels are unreachable/.test(message) ? 'no server answers' : message;
 
 /** A user without permission for INFO may still have all permissions that the services need. */
 function refusedInfo(error: Error): string {

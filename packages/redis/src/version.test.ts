@@ -11,7 +11,7 @@ it.each(['6.0.16', '5.0.14', '6.1.240'])('Redis %s is too old', (version) =>
   expect(redisTooOld(info(version))).toBe(`Redis ${version} is too old: Tidegate needs version 6.2 or newer`),
 );
 
-it('a server that does not say its version is not called too old', () => {
+it('a server that does not report its version is not called too old', () => {
   expect(redisTooOld('')).toBeNull();
   expect(redisTooOld('# Server\r\nvalkey_version:9.1.2\r\n')).toBeNull();
 });

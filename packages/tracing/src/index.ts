@@ -1,13 +1,13 @@
-import { countSpans } from './spans.ts';
+import { registerSpanCounter } from './spans.ts';
 import type { Tracing, TracingOptions } from './tracing.ts';
 
 export { type TracingSettings, tracingFields, tracingOf } from './settings.ts';
-export { countSpans } from './spans.ts';
+export { registerSpanCounter } from './spans.ts';
 export type { Attributes, Span, SpanStart, TraceOrigin, Tracing } from './tracing.ts';
 
 /** Starts tracing. Null: it is off, and no part of OpenTelemetry is loaded. */
 export async function startTracing({ settings, ...options }: TracingOptions): Promise<Tracing | null> {
-  const spans = countSpans(options.metrics);
+  const spans = registerSpanCounter(options.metrics);
   if (settings === null) return null;
   const { openTracing } = await import('./sdk.ts');
   options.log.info({ sampler: settings.sampler, ratio: settings.ratio }, 'tracing is on');

@@ -4,7 +4,7 @@ const RESULTS = ['sent', 'dropped', 'failed'] as const;
 export type SpanCounter = Counter<'result'>;
 
 /** Registers the counter of spans. */
-export function countSpans(registry: Registry): SpanCounter {
+export function registerSpanCounter(registry: Registry): SpanCounter {
   const spans = new Counter({
     name: 'tidegate_trace_spans_total',
     help: 'Spans of sampled traces: sent to the collector, dropped because too many waited, or not sent because sending failed.',

@@ -23,7 +23,7 @@ export async function ask(asking: Asking, path: string, body?: object): Promise<
  * Whether a model server refuses a path because it got no valid key. False for a Tidegate gateway,
  * which is not a model server.
  */
-export async function asksForKey(asking: Asking, path: string): Promise<boolean> {
+export async function requiresKey(asking: Asking, path: string): Promise<boolean> {
   const { status, json } = (await answerOf(asking, path)) ?? {};
   return status === 401 && at(json, 'error') !== undefined && at(json, 'error', 'code') !== 'invalid_api_key';
 }

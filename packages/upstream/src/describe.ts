@@ -1,5 +1,5 @@
-import { type Asking, ask, asksForKey, at, itemsOf } from './ask.ts';
-import { DIALECTS, type Listed, type Told } from './dialects.ts';
+import { type Asking, ask, at, itemsOf, requiresKey } from './ask.ts';
+import { DIALECTS, type Listed, type ModelFacts } from './dialects.ts';
 
 const MAX_MODELS = 100;
 /** Models with longer names, or with unprintable characters in them, are left out. */
@@ -38,12 +38,15 @@ export async function describeServer(asking: Asking): Promise<DescribedServer | 
   const models = listed(await ask(asking, '/v1/models'));
   const closed = { version: undefined, needsKey: true, models: [] };
   if (models === undefined)
-    return (await asksForKey(asking, '/v1/models')) ? { server: 'A server', ...closed } : undefined;
+    return (await requiresKey(asking, '/v1/models')) ? { server: 'A server', ...closed } : undefined;
   for (const dialect of DIALECTS) {
     if (!(await dialect.isSpoken(asking, models))) continue;
     const { server } = dialect;
     if (await dialect.needsKey?.(asking)) return { server, ...closed };
-    const [told, version] = await Promise.all([dialect.tell(asking, models), dialect.version?.(asking)]);
+    const [told, version] = await Promise.all([
+      dialect.describeModels(asking, models),
+      dialect.version?.(asking),
+    ]);
     return {
       server,
       version: versionOf(version),
@@ -72,7 +75,7 @@ const versionOf = (version: unknown): string | undefined =>
 
 const described = (
   id: string,
-  { contextTokens, vision = false, chats = true }: Told = {},
+  { contextTokens, vision = false, chats = true }: ModelFacts = {},
 ): DescribedModel => ({
   id,
   contextTokens,

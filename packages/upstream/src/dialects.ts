@@ -1,4 +1,4 @@
-import { type Asking, ask, asksForKey, at, itemsOf, tokens } from './ask.ts';
+import { type Asking, ask, at, itemsOf, requiresKey, tokens } from './ask.ts';
 
 /** An entry of a server's model list. Its id can be used to call the model. */
 export interface Listed {
@@ -7,7 +7,7 @@ export interface Listed {
 }
 
 /** What a server says about a model. */
-export interface Told {
+export interface ModelFacts {
   readonly contextTokens?: number | undefined;
   readonly vision?: boolean;
   /** False: the model is for something else, such as embeddings. */
@@ -21,7 +21,7 @@ export interface Told {
 export interface Dialect {
   readonly server: string;
   isSpoken(asking: Asking, models: readonly Listed[]): boolean | Promise<boolean>;
-  tell(asking: Asking, models: readonly Listed[]): Promise<readonly Told[]>;
+  describeModels(asking: Asking, models: readonly Listed[]): Promise<readonly ModelFacts[]>;
   /**
    * Whether the server wants a key for chats although it lists its models without one. Default: no.
    */
@@ -38,9 +38,9 @@ const maxLengthOf = ({ entry }: Listed) => tokens(at(entry, 'max_model_len'));
 const llamaCpp: Dialect = {
   server: 'llama.cpp',
   isSpoken: ownedBy('llamacpp'),
-  needsKey: (asking) => asksForKey(asking, '/props'),
+  needsKey: (asking) => requiresKey(asking, '/props'),
   version: async (asking) => at(await ask(asking, '/props'), 'build_info'),
-  async tell(asking, models) {
+  async describeModels(asking, models) {
     const props = await ask(asking, '/props');
     // The context of one slot, which is what a request gets. The length that the model was trained
     // with may be larger.
@@ -61,7 +61,7 @@ const vllm: Dialect = {
   isSpoken: ownedBy('vllm'),
   version: async (asking) => at(await ask(asking, '/version'), 'version'),
   // An adapter has the context length of its base model but does not report it.
-  tell: async (_, models) =>
+  describeModels: async (_, models) =>
     models.map((model) => ({
       contextTokens: maxLengthOf(model) ?? models.map(maxLengthOf).find((length) => length !== undefined),
     })),
@@ -75,7 +75,7 @@ const sglang: Dialect = {
   server: 'SGLang',
   isSpoken: ownedBy('sglang'),
   version: async (asking) => at(await askSglang(asking, 'server_info'), 'version'),
-  async tell(asking, models) {
+  async describeModels(asking, models) {
     const info = await askSglang(asking, 'model_info');
     const told = models.map(maxLengthOf);
     const settings = told.includes(undefined) ? await askSglang(asking, 'server_info') : undefined;
@@ -91,9 +91,9 @@ const ollama: Dialect = {
   server: 'Ollama',
   isSpoken: async (asking) => typeof at(await ask(asking, '/api/version'), 'version') === 'string',
   version: async (asking) => at(await ask(asking, '/api/version'), 'version'),
-  async tell(asking, models) {
+  async describeModels(asking, models) {
     const loaded = entriesOf(models, itemsOf(at(await ask(asking, '/api/ps'), 'models')), 'model', 'name');
-    return inTurns(models, async ({ id }) => {
+    return inBatches(models, async ({ id }) => {
       const shown = await ask(asking, '/api/show', { model: id });
       const capabilities = itemsOf(at(shown, 'capabilities'));
       return {
@@ -113,7 +113,7 @@ const lmStudio: Dialect = {
   server: 'LM Studio',
   isSpoken: async (asking) =>
     (await lmStudioModels(asking)).some((entry) => at(entry, 'state') !== undefined),
-  async tell(asking, models) {
+  async describeModels(asking, models) {
     const entries = entriesOf(models, await lmStudioModels(asking), 'id');
     return models.map(({ id }) => {
       const entry = entries.get(id);
@@ -131,7 +131,7 @@ const lmStudioModels = async (asking: Asking) => itemsOf(at(await ask(asking, '/
 const anyOther: Dialect = {
   server: 'A model server',
   isSpoken: () => true,
-  tell: async (_, models) =>
+  describeModels: async (_, models) =>
     models.map(({ entry }) => ({
       contextTokens: tokens(at(entry, 'max_model_len') ?? at(entry, 'context_length')),
     })),
@@ -160,7 +160,7 @@ function entriesOf(models: readonly Listed[], list: readonly unknown[], ...membe
 
 const AT_ONCE = 8;
 
-async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+async function inBatches<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let i = 0; i < items.length; i += AT_ONCE)
     results.push(...(await Promise.all(items.slice(i, i + AT_ONCE).map(work))));

@@ -3,9 +3,9 @@ import { type CompletionRequest, isRefusal, type Refusal } from '@tidegate/contr
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { receiveMoved } from '../bytes/moved-pieces.ts';
 import { joined, parseBody } from './parse-body.ts';
-import { lowerThread } from './priority.ts';
+import { lowerThreadPriority } from './priority.ts';
 
-lowerThread();
+lowerThreadPriority();
 
 /** The pieces of a body, or a port from which to receive all of its bytes. */
 export type WorkerBody = readonly Uint8Array[] | { readonly port: MessagePort; readonly bytes: number };

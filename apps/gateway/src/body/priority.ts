@@ -9,7 +9,7 @@ const NICENESS = 10;
 const THREADS = '/proc/self/task';
 
 /** Lowers the priority of the calling thread, so that streams get the cores first. */
-export function lowerThread(): void {
+export function lowerThreadPriority(): void {
   // 0 is the calling thread.
   if (process.platform === 'linux') lower([0]);
 }
@@ -19,7 +19,7 @@ export function lowerThread(): void {
  * threads of V8 and libuv. V8's also collect the workers' garbage, and would otherwise hold all
  * cores while they do.
  */
-export function lowerHelpers(): void {
+export function lowerHelperPriorities(): void {
   if (process.platform === 'linux') lower(threads().filter((id) => id !== process.pid));
 }
 

@@ -90,7 +90,7 @@ export class Waker {
         resolve(outcome);
       };
       const onAbort = () => finish('starting');
-      const goOn = () => {
+      const proceed = () => {
         this.#leave(modelId, waiter);
         const turn = this.#turns.take(modelId, 1);
         if (turn) void turn.then(() => finish('running'));
@@ -106,7 +106,7 @@ export class Waker {
       const onChange = (model: CatalogModel | null) => {
         if (!model) finish('failed');
         else if (model.condition === 'CONDITION_STOPPED') finish('stopped');
-        else if (isReady(model)) goOn();
+        else if (isReady(model)) proceed();
         else if (model.condition === 'CONDITION_FAILED' && !model.wakeable) finish('failed');
         // The model started but has ended since, and this catalog has never shown it running.
         else if (model.wakeable && !asking) void ask();
@@ -125,7 +125,7 @@ export class Waker {
   #enter(modelId: string, waiter: WakeWaiter): void {
     let crowd = this.#crowds.get(modelId);
     if (!crowd) {
-      const unsubscribe = this.#options.catalog.onChange(modelId, (model) => this.#tell(modelId, model));
+      const unsubscribe = this.#options.catalog.onChange(modelId, (model) => this.#notify(modelId, model));
       crowd = { waiters: new Set(), unsubscribe };
       this.#crowds.set(modelId, crowd);
     }
@@ -148,7 +148,7 @@ export class Waker {
    * wait after one that arrived later, because its admission took longer: an organization's first
    * admission makes the limiter read Postgres.
    */
-  #tell(modelId: string, model: CatalogModel | null): void {
+  #notify(modelId: string, model: CatalogModel | null): void {
     const waiters = [...(this.#crowds.get(modelId)?.waiters ?? [])];
     waiters.sort((a, b) => a.asker.arrivedAtMs - b.asker.arrivedAtMs);
     for (const { onChange } of waiters) onChange(model);

@@ -172,7 +172,7 @@ function readImage(body: Readable, { maxBytes, claim }: DownloadOptions): Promis
 
 const problem = (text: string): DownloadProblem => ({ problem: text });
 
-const UNREACHABLE = 'could not be downloaded: its server is not reachable from the internet by https';
+const UNREACHABLE = 'could not be downloaded: its server cannot be reached from the internet over HTTPS';
 
 const TINY_PIECES = 'could not be downloaded: its server sent too many tiny pieces';
 

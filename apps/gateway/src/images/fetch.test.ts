@@ -117,7 +117,7 @@ const redirectTo =
   (_, response) =>
     response.writeHead(status, { location }).end();
 
-const UNREACHABLE = 'not reachable from the internet';
+const UNREACHABLE = 'cannot be reached from the internet';
 
 describe('createImageFetcher', () => {
   it('returns data URLs of the real types, in the order of the links, as JSON strings [image.link.taken]', async () => {
@@ -313,9 +313,9 @@ describe('createImageFetcher', () => {
     const fetcher = createImageFetcher({ isAllowed: () => true, resolve: async () => [LOOPBACK] });
     const link = { url: at('/cat.png'), index: 0, path: 'messages[0].content[0].image_url.url' };
     expect(messageOf(await fetcher.fetchAll([link], () => PASSED, new AbortController().signal))).toContain(
-      'by https',
+      'over HTTPS',
     );
-    expect(messageOf(await fetchAll([at('/cat.png', 'else.test')]))).toContain('by https');
+    expect(messageOf(await fetchAll([at('/cat.png', 'else.test')]))).toContain('over HTTPS');
     expect(requests).toHaveLength(0);
   });
 

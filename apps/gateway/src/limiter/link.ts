@@ -36,7 +36,7 @@ export interface LinkOptions {
   readonly nowMs: () => number;
 }
 
-interface OneLink {
+interface LinkTarget {
   readonly client: LimiterClient;
   /**
    * How many links in a row ended before this one. Until this one is up, each of them doubles the
@@ -82,7 +82,7 @@ const SILENCE_PER_CALL_MS = 2;
  * in which this process stands still, or runs slowly because the whole machine does.
  */
 export class LimiterLink {
-  readonly #options: LinkOptions & OneLink;
+  readonly #options: LinkOptions & LinkTarget;
   readonly #stream: SessionStream;
   readonly #open = new OpenCalls<OpenCall>();
   #up = false;
@@ -94,7 +94,7 @@ export class LimiterLink {
   #silentTicks = 0;
   #ticker: NodeJS.Timeout | undefined;
 
-  constructor(options: LinkOptions & OneLink) {
+  constructor(options: LinkOptions & LinkTarget) {
     this.#options = options;
     this.#stream = options.client.session();
     this.#stream.on('data', (response: SessionResponse__Output) => this.#receive(response));

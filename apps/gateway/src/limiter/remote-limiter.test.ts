@@ -49,7 +49,7 @@ async function start(change: Partial<RemoteLimiterOptions> = {}, server?: FakeLi
     callTimeoutMs: 60_000,
     silenceMs: 60_000,
     reconnectMs: 20,
-    lookMs: 20,
+    findBetterMs: 20,
     heartbeatMs: 50,
     cutOffMs: 3_600_000,
     settleWaitMs: 50,
@@ -745,7 +745,7 @@ describe('a settlement', () => {
     expect(limiter.ready).toBe(false);
     expect(await limiter.admit(limiter.admissionHandle('org_1', 'd'), admission)).toBe(INTERNAL_ERROR);
     fake.answers.settle = () => ({ settle: {} });
-    expect(await limiter.flush({ timeoutMs: 60_000, aloneMs: 60_000 })).toBe(true);
+    expect(await limiter.flush({ timeoutMs: 60_000, noSessionMs: 60_000 })).toBe(true);
     expect(limiter.ready).toBe(true);
   });
 
@@ -757,7 +757,7 @@ describe('a settlement', () => {
       const { limiter, fake } = await start({ ...PATIENT, nowMs: () => nowMs });
       fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
       await limiter.settle(limiter.admissionHandle('org_1', 'a1'), settlement);
-      const flushed = limiter.flush({ timeoutMs: HOUR_MS, aloneMs: 10 });
+      const flushed = limiter.flush({ timeoutMs: HOUR_MS, noSessionMs: 10 });
       for (let i = 0; i < 5; i++) {
         nowMs += 100;
         const tries = fake.of('settle').length;
@@ -768,8 +768,8 @@ describe('a settlement', () => {
     });
 
     it.each([
-      ['the time for the shutdown', false, { timeoutMs: 30, aloneMs: HOUR_MS }],
-      ['the wait for a limiter', true, { timeoutMs: HOUR_MS, aloneMs: 30 }],
+      ['the time for the shutdown', false, { timeoutMs: 30, noSessionMs: HOUR_MS }],
+      ['the wait for a limiter', true, { timeoutMs: HOUR_MS, noSessionMs: 30 }],
     ])('is given up at the end of %s', async (_how, alone, limits) => {
       const { limiter, fake } = await start();
       fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });

@@ -34,7 +34,7 @@ export interface FlushLimits {
   /**
    * While no session is up. A limiter that lacks Redis keeps its session, and may get Redis back.
    */
-  readonly aloneMs: number;
+  readonly noSessionMs: number;
 }
 
 const RETRY_MS = 500;
@@ -128,7 +128,7 @@ export class RemoteLimiter {
     if (!this.#session.up) return 'no session with a limiter in LIMITER_ADDRESSES';
     return this.#unacknowledged.size <= this.#options.maxUnacknowledged
       ? null
-      : 'too many settlements wait for a limiter to acknowledge them';
+      : 'too many calls wait for a limiter to acknowledge them';
   }
 
   get unacknowledged(): number {
@@ -259,16 +259,16 @@ export class RemoteLimiter {
 
   /**
    * Waits for all acknowledgements. Resolves to false once `timeoutMs` have passed, or no session
-   * has been up for `aloneMs`.
+   * has been up for `noSessionMs`.
    */
-  async flush({ timeoutMs, aloneMs }: FlushLimits): Promise<boolean> {
+  async flush({ timeoutMs, noSessionMs }: FlushLimits): Promise<boolean> {
     const { nowMs, reconnectMs } = this.#options;
     const isDone = () => this.#unacknowledged.size === 0 && !this.#restores.busy;
     const endMs = nowMs() + timeoutMs;
     let aloneSinceMs = nowMs();
     while (!isDone()) {
       if (this.#session.up) aloneSinceMs = nowMs();
-      if (nowMs() >= Math.min(endMs, aloneSinceMs + aloneMs)) return false;
+      if (nowMs() >= Math.min(endMs, aloneSinceMs + noSessionMs)) return false;
       this.#unacknowledged.retry();
       this.#restores.retry();
       await new Promise((resolve) => setTimeout(resolve, reconnectMs));

@@ -15,7 +15,7 @@ export interface LimiterSessionOptions extends LinkOptions {
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
   readonly reconnectMs: number;
   /** How often to look for a better limiter, give or take a quarter. */
-  readonly lookMs: number;
+  readonly findBetterMs: number;
   readonly random: () => number;
 }
 
@@ -209,20 +209,21 @@ export class LimiterSession {
   #lookLater(): void {
     if (this.#stopped) return;
     clearTimeout(this.#looking);
-    const everyMs = this.#current && mustLeave(this.#current) ? FIND_OTHER_EVERY_MS : this.#options.lookMs;
+    const everyMs =
+      this.#current && mustLeave(this.#current) ? FIND_OTHER_EVERY_MS : this.#options.findBetterMs;
     const jitter = 0.75 + this.#options.random() / 2;
     this.#looking = setTimeout(() => void this.#look(), everyMs * jitter);
   }
 
   /** Looks for a better limiter than the one in use, and begins to move there. */
   async #look(): Promise<void> {
-    const { peers, lookMs, nowMs } = this.#options;
+    const { peers, findBetterMs, nowMs } = this.#options;
     const refreshed = peers.refresh(FRESH_NAMES_MS);
     // A session that must leave does not wait for a slow name server.
     if (!this.#current || !mustLeave(this.#current)) await refreshed;
     this.#lookLater();
     const peerLink = this.#current;
-    if (peerLink && !mustLeave(peerLink) && nowMs() - peerLink.upSinceMs >= lookMs)
+    if (peerLink && !mustLeave(peerLink) && nowMs() - peerLink.upSinceMs >= findBetterMs)
       peers.worked(peerLink.peer);
     if (this.#stopped || !peerLink || this.#next) return;
     const better = mustLeave(peerLink)

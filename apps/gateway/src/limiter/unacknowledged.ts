@@ -17,7 +17,7 @@ interface UnacknowledgedCall extends Linked<UnacknowledgedCall> {
   sending: boolean;
 }
 
-const RETRIES_PER_TURN = 1_000;
+const MAX_PER_RETRY = 1_000;
 
 /**
  * Calls that must reach the limiter, however many attempts it takes: settlements, withdrawals,
@@ -77,7 +77,7 @@ export class Unacknowledged {
    * Retries unacknowledged calls, either because a new session is up or because time has passed.
    */
   retry(): void {
-    let left = RETRIES_PER_TURN;
+    let left = MAX_PER_RETRY;
     for (const entry of this.#entries) {
       if (entry.sending) continue;
       void this.#try(entry);

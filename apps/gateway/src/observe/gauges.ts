@@ -38,7 +38,7 @@ export function observeParts(registry: Registry, parts: ObservedParts): void {
   );
   limited(
     'limiter_unacknowledged',
-    'Settlements and withdrawals being retried. Beyond the limit, requests are refused',
+    'Settlements, withdrawals and releases that no limiter has acknowledged. Beyond the limit, requests are refused',
     () => limiter.unacknowledged,
     config.MAX_REQUESTS_IN_FLIGHT,
   );

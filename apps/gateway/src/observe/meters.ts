@@ -60,7 +60,7 @@ function countRequests(registry: Registry) {
   const unrecorded = new CounterCells({
     registry,
     name: 'tidegate_gateway_refusals_unrecorded_total',
-    help: 'Refusals that their organizations cannot see: there were too many kinds at once, or no limiter wrote them within an hour',
+    help: 'Refusals that their organizations cannot see: too many kinds came at once, or no limiter recorded them within an hour',
   }).cell();
   return { requests, answered, refusals, unrecorded };
 }

@@ -38,14 +38,14 @@ const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
  * only forwarded more slowly.
  *
  * @param reserve rehearses a reservation; never rejects
- * @param goOn once it returns false, no further burst of calls is begun
+ * @param isAwaited once it returns false, no further burst of calls is begun
  * @param timeoutMs for each call
  * @returns the number of calls that were answered
  */
 export async function warmUp(
   upstream: Dispatcher,
   reserve: () => Promise<void>,
-  goOn: () => boolean,
+  isAwaited: () => boolean,
   timeoutMs = CALL_TIMEOUT_MS,
 ): Promise<number> {
   const request = await parseBody(ASKED);
@@ -55,15 +55,15 @@ export async function warmUp(
     return callStub(upstream, port, request, timeoutMs);
   };
   let answered = 0;
-  for (let server = 0; server < SERVERS && goOn(); server++)
-    answered += await callServer(call, goOn, timeoutMs);
+  for (let server = 0; server < SERVERS && isAwaited(); server++)
+    answered += await callServer(call, isAwaited, timeoutMs);
   return answered;
 }
 
 /** Starts a stub server and calls it. Resolves to the number of calls that it answered. */
 async function callServer(
   call: (port: number) => Promise<boolean>,
-  goOn: () => boolean,
+  isAwaited: () => boolean,
   timeoutMs: number,
 ): Promise<number> {
   const server = createServer((socket) => {
@@ -82,7 +82,7 @@ async function callServer(
   }
   const { port } = server.address() as AddressInfo;
   let answered = 0;
-  for (let burst = 0; burst < BURSTS && goOn(); burst++) {
+  for (let burst = 0; burst < BURSTS && isAwaited(); burst++) {
     const calls = await Promise.all(Array.from({ length: AT_ONCE }, () => call(port)));
     answered += calls.filter(Boolean).length;
   }

@@ -28,7 +28,8 @@ export async function withScope<T extends { readonly kind: string }>(
   let reply = await ask(scope);
   // A reservation in between may add a month to the scope, so a third attempt can be necessary.
   for (let again = 0; isWrongScope(reply) && again < 2; again++) reply = await ask(reply.scope);
-  if (isWrongScope(reply)) throw new LimiterError('state', "an admission's scope changed while it was ended");
+  if (isWrongScope(reply))
+    throw new LimiterError('state', "an admission's scope changed while it was being ended");
   return reply as Exclude<T, WrongScope>;
 }
 

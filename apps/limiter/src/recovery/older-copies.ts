@@ -72,8 +72,8 @@ export class OlderCopies {
     this.#compared = link.shards.all();
     try {
       const raised = await this.#raiseMonths();
-      const orgs = await this.#putLimitsBack();
-      const { refused, revokedHere } = await this.#compareKeys();
+      const orgs = await this.#overwriteNewerLimits();
+      const { refused, revokedInRedis } = await this.#compareKeys();
       if (raised.length > 0)
         logger.warn(
           { organizations: raised.length, orgIds: raised.slice(0, MAX_LOGGED) },
@@ -89,9 +89,9 @@ export class OlderCopies {
           { keys: refused.length, keyIds: refused.slice(0, MAX_LOGGED) },
           'Redis had active keys that Postgres has revoked or does not have. They are refused now',
         );
-      if (revokedHere.length > 0)
+      if (revokedInRedis.length > 0)
         logger.warn(
-          { keys: revokedHere.length, keyIds: revokedHere.slice(0, MAX_LOGGED) },
+          { keys: revokedInRedis.length, keyIds: revokedInRedis.slice(0, MAX_LOGGED) },
           'some keys are revoked in Redis but active in Postgres, as happens when an old backup of Postgres is restored. Revoke them again',
         );
     } catch (error) {
@@ -125,10 +125,10 @@ export class OlderCopies {
 
   /**
    * Postgres is read first, so a version in Redis may be newer only because a plan was changed in
-   * between. That is harmless: `putLimitsBack` reads Postgres again, and leaves alone what Postgres
-   * has caught up with by then.
+   * between. That is harmless: `overwriteNewerLimits` reads Postgres again, and leaves alone what
+   * Postgres has caught up with by then.
    */
-  async #putLimitsBack(): Promise<string[]> {
+  async #overwriteNewerLimits(): Promise<string[]> {
     const { store, names, db, seeder, notices } = this.#options;
     const changed: string[] = [];
     for (let after = ''; ; ) {
@@ -141,7 +141,7 @@ export class OlderCopies {
           Number(inRedis[i] ?? 0) > version ? [[orgId, Number(inRedis[i])] as const] : [],
         ),
       );
-      changed.push(...(ahead.size === 0 ? [] : await seeder.putLimitsBack(ahead)));
+      changed.push(...(ahead.size === 0 ? [] : await seeder.overwriteNewerLimits(ahead)));
       if (orgs.length < ORGS_PER_PAGE) break;
       after = orgs.at(-1)?.orgId ?? '';
     }
@@ -149,9 +149,9 @@ export class OlderCopies {
     return changed;
   }
 
-  async #compareKeys(): Promise<{ refused: string[]; revokedHere: string[] }> {
+  async #compareKeys(): Promise<{ refused: string[]; revokedInRedis: string[] }> {
     const { link, names } = this.#options;
-    const found = { refused: [] as string[], revokedHere: [] as string[] };
+    const found = { refused: [] as string[], revokedInRedis: [] as string[] };
     for (const server of link.shards.all()) {
       let cursor = '0';
       do {
@@ -170,7 +170,7 @@ export class OlderCopies {
    */
   async #compareSome(
     keys: readonly { readonly orgTag: string; readonly keyId: string }[],
-    found: { readonly refused: string[]; readonly revokedHere: string[] },
+    found: { readonly refused: string[]; readonly revokedInRedis: string[] },
   ): Promise<void> {
     const { store, names, clock, db, notices, deletedOrgs } = this.#options;
     const states = await Promise.all(
@@ -197,7 +197,7 @@ export class OlderCopies {
       if (!row && state !== null && state !== 'revoked') orphans.add(orgId);
       if (state === null || hash === null) continue;
       if (state === 'revoked') {
-        if (row && !row.revoked) found.revokedHere.push(keyId);
+        if (row && !row.revoked) found.revokedInRedis.push(keyId);
         continue;
       }
       if (row && !row.revoked) continue;

@@ -36,7 +36,7 @@ export class Recovery {
   #recovering = 0;
   #seenRecovering: number | null = null;
   /** Where the turn of the older keys stands: the last one revoked again. Null: it begins anew. */
-  #revokedAgain: RevokedKey | null = null;
+  #lastRevokedAgain: RevokedKey | null = null;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
@@ -91,9 +91,9 @@ export class Recovery {
   async #revokeAgain(): Promise<void> {
     const { db } = this.#options;
     const last = await readRevokedKeys(db, REVOKED_KEYS, null);
-    const after = this.#revokedAgain ?? last.at(-1);
+    const after = this.#lastRevokedAgain ?? last.at(-1);
     const others = last.length < REVOKED_KEYS || !after ? [] : await readRevokedKeys(db, REVOKED_KEYS, after);
-    this.#revokedAgain = (others.length === REVOKED_KEYS && others.at(-1)) || null;
+    this.#lastRevokedAgain = (others.length === REVOKED_KEYS && others.at(-1)) || null;
     await this.#allSettled(
       [...last, ...others].map(({ orgId, keyId, hash }) => revokeKey(this.#options, orgId, keyId, hash)),
     );

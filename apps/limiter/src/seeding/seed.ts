@@ -67,7 +67,7 @@ export async function ensureLifeNames(
       const [, life] = await Promise.all([named, store.command('hget', names.org(orgId), 'life')]);
       // Redis lost its data in between.
       if (typeof life !== 'string')
-        throw new LimiterError('state', "an organization's state was lost while it was created");
+        throw new LimiterError('state', "an organization's state was lost while it was being created");
       return [orgId, life] as const;
     }),
   );

@@ -144,7 +144,7 @@ export class Seeder {
    * @param versions in Redis, by organization
    * @returns the organizations whose limits were overwritten
    */
-  async putLimitsBack(versions: ReadonlyMap<string, number>): Promise<string[]> {
+  async overwriteNewerLimits(versions: ReadonlyMap<string, number>): Promise<string[]> {
     const rows = await readOrgs(this.#db, await ensureLifeNames(this.#scriptDeps, [...versions.keys()]));
     const older = rows.filter(({ orgId, version }) => version < (versions.get(orgId) ?? 0));
     const codes = await Promise.all(
@@ -160,7 +160,7 @@ export class Seeder {
       rows.map(async (row) => ({ ...row, code: await writeOrg(this.#scriptDeps, row) })),
     );
     if (written.some(({ code }) => code === 'another_life'))
-      throw new LimiterError('state', "an organization's state was lost while it was seeded");
+      throw new LimiterError('state', "an organization's state was lost while it was being seeded");
     const known = new Set(rows.map(({ orgId }) => orgId));
     const unknown = orgIds.filter((orgId) => !known.has(orgId));
     await Promise.all(unknown.map((orgId) => unnameOrg(this.#scriptDeps, orgId)));

@@ -26,7 +26,7 @@ export class Session {
   #open = 0;
   #scheduled = false;
   /** A sign of life is due. */
-  #asked = false;
+  #signDue = false;
   #ending = false;
   #closed = false;
 
@@ -85,7 +85,7 @@ export class Session {
    * a moment.
    */
   #showLife(): void {
-    this.#asked = true;
+    this.#signDue = true;
     this.#schedule();
   }
 
@@ -122,11 +122,11 @@ export class Session {
     this.#scheduled = false;
     if (this.#closed) return;
     const { stream } = this.#options;
-    if (this.#replies.length > 0 || this.#notices.length > 0 || this.#asked) {
+    if (this.#replies.length > 0 || this.#notices.length > 0 || this.#signDue) {
       const message = { replies: this.#replies, notices: this.#notices };
       this.#replies = [];
       this.#notices = [];
-      this.#asked = false;
+      this.#signDue = false;
       if (!stream.write(message)) stream.pause();
     }
     if (this.#ending && this.#open === 0) {

@@ -1,7 +1,7 @@
 import { type Peer, type PeerTarget, parseTarget, peerAt, type ResolvePeers, resolveAll } from './target.ts';
 
 /** Further addresses of one host are ignored. */
-const MAX_A_HOST = 256;
+const MAX_ADDRESSES_PER_HOST = 256;
 /** A look-up that takes longer counts as failed for now. Its result is still used. */
 const LOOKUP_MS = 3_000;
 const MIN_AVOID_MS = 10_000;
@@ -112,7 +112,7 @@ export class Peers {
       .then(
         (ips) => {
           if (ips.length === 0) return;
-          this.#found.set(host, ips.slice(0, MAX_A_HOST));
+          this.#found.set(host, ips.slice(0, MAX_ADDRESSES_PER_HOST));
           this.#update();
         },
         () => {},
