@@ -13,7 +13,7 @@ export interface Services {
   readonly auth: Auth;
   readonly signIn: SignIn;
   readonly secondFactor: SecondFactor;
-  /** Null: there are no passwords, or browsers make no passkeys for the console's address. */
+  /** Null: there are no passwords, or browsers create no passkeys for the console's address. */
   readonly passkeys: Passkeys | null;
   readonly sessions: UserSessions;
   readonly accounts: Accounts;

@@ -50,8 +50,8 @@ interface SessionsOptions {
 }
 
 /**
- * Every page and action begins with the current session, which is a moment's work. While the
- * database hangs, people learn of it after this time, not after that of the longest statement.
+ * Every page and action first looks up the current session, which normally takes a moment. While
+ * the database hangs, people learn of it after this time, before the statement times out.
  */
 const WAIT_MS = 8_000;
 
