@@ -127,7 +127,7 @@ describe("the installation's trail", () => {
     ]);
   });
 
-  it('also has what is in the trails of organizations that it changes, and keeps it when they are gone', async () => {
+  it('also has events that organizations have in their own trails, and keeps them when the organizations are gone', async () => {
     const { control } = fixture;
     const org = await fixture.org('Of a plan', 'Starter');
     const { email } = await fixture.user(org, 'member');

@@ -35,8 +35,8 @@ export const holdOrg = (tx: Tx, orgId: string): Promise<unknown> =>
 
 /**
  * Makes changes to how a person is signed in wait for each other, and for a page key that is being
- * made. Take this lock before those on organizations. It allows foreign keys to the row, so someone
- * who has locked an organization's members can still add this user.
+ * created. Take this lock before those on organizations. It allows foreign keys to the row, so
+ * someone who has locked an organization's members can still add this user.
  */
 export const lockAccount = (tx: Tx, userId: string): Promise<unknown> =>
   tx.$queryRaw`SELECT id FROM "user" WHERE id = ${userId} FOR NO KEY UPDATE`;
