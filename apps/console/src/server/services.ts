@@ -7,7 +7,7 @@ import type { SecondFactor } from './auth/second-factor.ts';
 import type { UserSessions } from './auth/sessions.ts';
 import type { SignIn } from './auth/sign-in.ts';
 
-/** What the screens work with. main.ts creates it and owns everything in it. */
+/** What the screens use. main.ts creates it and owns everything in it. */
 export interface Services {
   readonly control: Control;
   readonly auth: Auth;

@@ -75,7 +75,7 @@ export interface QuotaBanner {
   readonly text: string;
 }
 
-/** The quotas of which little or nothing is left, as the organization's users are told. */
+/** The quotas of which little or nothing is left, in the words that users see. */
 export function bannersOf(month: UsageMonth, nowMs: number): readonly QuotaBanner[] {
   const forecasts = forecastsOf(month, nowMs);
   const until = DATE.format(Date.parse(month.resetsAt));

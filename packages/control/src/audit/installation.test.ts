@@ -64,7 +64,7 @@ describe("the installation's trail", () => {
     await db().org.deleteMany({ where: { name: 'Many' } });
   });
 
-  it('names the system user who made or changed a plan or a pool that no organization uses', async () => {
+  it('names the system user who created or changed a plan or a pool that no organization uses', async () => {
     const { control } = fixture;
     const { id } = value(await control.setPlan(ALICE, { name: 'Unused', ...PLAN }));
     clock.advance(1);

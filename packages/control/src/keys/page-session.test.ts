@@ -27,7 +27,7 @@ beforeEach(() => {
 const listed = async (org: string) => value(await fixture.control.listKeys(OPERATOR, { org }));
 const pageKey = async (owner: Owner, org: string) => value(await fixture.pageKey(owner, org)).id;
 
-/** Two owners of an organization. The first one is to go. */
+/** Two owners of an organization. The tests end the page keys of `going`. */
 async function owners(name: string) {
   const org = await fixture.org(name);
   return { org, going: await fixture.user(org, 'owner'), staying: await fixture.user(org, 'owner') };

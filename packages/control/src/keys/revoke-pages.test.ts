@@ -19,7 +19,7 @@ const listed = async (org: string) => value(await fixture.control.listKeys(OPERA
 const pageKey = async (owner: Owner, org: string) => value(await fixture.pageKey(owner, org)).id;
 const remove = (org: string, { email }: Owner) => fixture.control.removeMember(OPERATOR, { org, email });
 
-/** Two owners of an organization. The first one is to go. */
+/** Two owners of an organization. The tests end the page keys of `going`. */
 async function owners(name: string) {
   const org = await fixture.org(name);
   return { org, going: await fixture.user(org, 'owner'), staying: await fixture.user(org, 'owner') };

@@ -23,7 +23,7 @@ export function createRecorder(deps: {
   };
 }
 
-/** Much longer than an answer takes to leave. */
+/** Much longer than an answer takes to be sent. */
 const LATER_MS = 1_000;
 
 export interface AuditedSignIn extends SignIn {

@@ -257,7 +257,7 @@ describe('an authenticator app', () => {
     const lost = (await withApp()).email;
     await db().twoFactor.updateMany({ where: { user: { email: lost } }, data: { secret: '$ba$1$00' } });
     const both = { db: db(), auth: authWith(SECRET) };
-    // The first call stops before it has done any.
+    // The first call stops before it has resealed any.
     await expect(resealSecondFactors(both, AbortSignal.abort())).rejects.toThrow('aborted');
     const { signal } = new AbortController();
     expect(await resealSecondFactors(both, signal)).toEqual({ resealed: others, unreadable: 1 });

@@ -98,7 +98,7 @@ export function createSessions(options: SessionsOptions): UserSessions {
 
 /**
  * Ends what a password may have begun before passwords were turned off: sessions, and sign-ins that
- * wait for their second step. Nothing tells which sessions began without a password, so everyone
+ * wait for their second step. Nothing records which sessions began without a password, so everyone
  * who has one must sign in again. Their page keys end, too.
  */
 export async function endPasswordSessions(db: Db, endPageKeys: EndPageKeys): Promise<void> {
