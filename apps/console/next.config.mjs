@@ -5,8 +5,8 @@ export default {
   reactStrictMode: true,
   poweredByHeader: false,
   compress: true,
-  // No screen has images to scale. The endpoint for that answers anyone, and logs what it was asked
-  // as it came, line breaks included.
+  // No screen has images to scale. The endpoint that scales them answers anyone, and logs what it
+  // was asked for verbatim, line breaks included.
   images: { unoptimized: true },
   // Types are checked by npm test.
   typescript: { ignoreBuildErrors: true },

@@ -33,7 +33,7 @@ export const schema = z.object({
   ...serviceFields(9_300),
   ...callerFields,
   CONSOLE_HOST: host.default('0.0.0.0').describe('The host name or address to listen on'),
-  /** Not 0: the screens' server is told the port before it listens. */
+  /** Not 0: the screens' server must know the port before it listens. */
   CONSOLE_PORT: wholeNumber(1, 65_535).default(3_000).describe('The port of `CONSOLE_HOST`'),
   CONSOLE_URL: httpUrl
     .transform((url) => new URL(url).origin)

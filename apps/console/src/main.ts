@@ -138,7 +138,7 @@ interface Stores {
   readonly logger: Logger;
 }
 
-/** Makes what the screens work with. */
+/** Creates the services that the screens use. */
 function createServices(service: Service, config: Config, { db, limiter, runner, logger }: Stores): Services {
   const consoleUrl = config.CONSOLE_URL;
   const idleTimeoutMs = config.SESSION_IDLE_TIMEOUT_MS;

@@ -106,7 +106,7 @@ describe('roles', () => {
     expect([...Object.keys(GUARDED), ...OTHERS].sort()).toEqual(Object.keys(fixture.control).sort());
   });
 
-  it('guard operations that say in words what is wrong with an input of another type, and name the field', async () => {
+  it('guard operations that refuse an input of another type in words, and name the field', async () => {
     const org = await fixture.org('Other types');
     // Only ctl publishes what it has found, and its input is what was found.
     const { publishFound: _, ...taken } = GUARDED;
@@ -401,7 +401,7 @@ describe('members', () => {
     expect(members.filter((member) => member.role === 'owner')).toHaveLength(1);
   });
 
-  it('have their role from before a change in the trail, too', async () => {
+  it('have both roles, the old and the new one, in the trail after a change', async () => {
     const org = await fixture.org('Roles');
     const { email } = await fixture.user(org, 'member');
     value(await fixture.control.setMemberRole(OPERATOR, { org, email, role: 'owner' }));

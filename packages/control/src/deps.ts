@@ -163,7 +163,7 @@ export interface ControlDeps {
   readonly passwords?: boolean | undefined;
   /** Default: better-auth's hashing, because the console verifies passwords with it. */
   readonly hashPassword?: ((password: string) => Promise<string>) | undefined;
-  /** How long a session lasts without use. A page key lasts no longer. Default: for good. */
+  /** How long a session lasts without use. A page key lasts no longer. Default: no limit. */
   readonly sessionIdleMs?: number | undefined;
   /** Unix milliseconds. */
   readonly now: () => number;

@@ -28,7 +28,7 @@ export const SECRET_KEY = Buffer.alloc(32, 7);
 /** How long a session lasts without use, and how long at most. */
 export const SESSION_IDLE_MS = 8 * 3_600_000;
 const SESSION_MS = 7 * 86_400_000;
-/** Costs next to nothing. */
+/** Fast, unlike the hashing of real passwords. */
 export const hashPassword = async (password: string): Promise<string> =>
   createHash('sha256').update(password).digest('hex');
 
@@ -74,7 +74,7 @@ export interface Fixture {
   user(org: string, role: Role): Promise<Actor & { kind: 'user' }>;
   /** Opens another session of the user. Returns its id. */
   session(user: Actor & { kind: 'user' }): Promise<string>;
-  /** Makes a page key in a new session of the user. */
+  /** Creates a page key in a new session of the user. */
   pageKey(user: Actor & { kind: 'user' }, org: string): ReturnType<Control['createPageKey']>;
 }
 

@@ -16,7 +16,7 @@ describe('failures of calls to a service', () => {
     return { clock, logged, port: logFailures(port, { service: 'limiter', log, now: clock.now }) };
   }
 
-  it('are logged with their cause, and reach the caller as ever', async () => {
+  it('are logged with their cause, and reach the caller unchanged', async () => {
     const { logged, port } = start();
     expect([await port.month('good'), port.close()]).toEqual([1, 'closed']);
     expect(logged).toEqual([]);

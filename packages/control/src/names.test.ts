@@ -10,7 +10,7 @@ let fixture: Fixture;
 let org: string;
 beforeAll(async () => {
   fixture = createFixture(db(), testClock().now);
-  // Only known pools are taken.
+  // Only known pools are accepted.
   fixture.runner.pools = [LOCAL_POOL, 'plain', ...NAMES.map(([, name]) => name)];
   org = await fixture.org('Names');
 });

@@ -37,8 +37,8 @@ export interface Done<T> {
   readonly value: T;
   /**
    * A sentence for users that says that the change is saved, that the service that must enforce it
-   * could not be told, and when it takes effect. Absent: it is in force. It is safe to repeat the
-   * operation.
+   * could not be reached, and when it takes effect. Absent: it is in force. It is safe to repeat
+   * the operation.
    */
   readonly notInForce?: string;
 }

@@ -6,7 +6,7 @@ const NOT_MADE =
   'Your browser did not create a passkey. Try again, and confirm with your fingerprint, face, PIN or security key.';
 const ALREADY = 'This device already has a passkey for your account.';
 
-/** Checks the password, lets the browser make a passkey, and stores it. */
+/** Checks the password, lets the browser create a passkey, and stores it. */
 export async function makePasskey(password: string): Promise<Result<null>> {
   const offer = await offerPasskey(password);
   if (!offer.ok) return offer;

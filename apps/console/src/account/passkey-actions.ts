@@ -17,7 +17,7 @@ const LAST: Fault = {
     'This is your only second step. Set up an authenticator app or another passkey first, or turn two-factor off.',
 };
 
-/** What the browser needs to make a passkey, once the password is right. */
+/** Checks the password. Returns what the browser needs to create a passkey. */
 export const offerPasskey = async (
   password: string,
 ): Promise<Result<PublicKeyCredentialCreationOptionsJSON>> =>

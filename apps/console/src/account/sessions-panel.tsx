@@ -50,7 +50,7 @@ export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionVi
         confirm="End all sessions"
         action={signOutEverywhere}
         onDone={() => window.location.assign('/sign-in')}
-        // There is nothing left to show here, so the next page shows why.
+        // Nothing is left to show here, so the next page shows the warning.
         onNotInForce={(why) => {
           toast.warning(why, { timeout: 0 });
           router.push('/sign-in');

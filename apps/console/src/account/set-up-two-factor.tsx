@@ -25,7 +25,7 @@ interface SetUpProps {
   readonly adding: boolean;
 }
 
-/** What the steps after the password need. Making a passkey takes the password again. */
+/** What the steps after the password need. Creating a passkey needs the password again. */
 interface Begun {
   readonly app: NewApp;
   readonly password: string;

@@ -12,7 +12,7 @@ const latin = local({
   fallback: [],
 });
 
-/** Letters that few names have. This font is not preloaded. */
+/** Letters that few names contain. This font is not preloaded. */
 const latinExt = local({
   src: '../../../../node_modules/@fontsource-variable/inter/files/inter-latin-ext-wght-normal.woff2',
   weight: '100 900',

@@ -50,7 +50,7 @@ describe('an export of the audit trail', () => {
     expect(JSON.parse(cell.slice(1, -1).replaceAll('""', '"'))).toEqual({ name, models: [name] });
   });
 
-  it('marks a cell that would be a formula', () => {
+  it('puts an apostrophe before a cell that would be a formula', () => {
     const line = formatOf('csv').line({ ...event('evt_1'), actor: '=1', target: '@x' });
     expect(line).toContain(",'=1,key.create,'@x,{},");
   });
@@ -77,7 +77,7 @@ describe('an export of the audit trail', () => {
     expect((await linesOf('csv')).at(-1)).toBe(`,,incomplete,,"${INCOMPLETE}",`);
   });
 
-  it('says nothing of the kind if it is complete, even with as many pages as it may have', async () => {
+  it('has no such line if it is complete, even with as many pages as it may have', async () => {
     const { first, read, pages } = trail();
     const upTo500 = async () => {
       const { value } = await read();

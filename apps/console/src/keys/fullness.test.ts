@@ -22,7 +22,7 @@ describe('the limits on the number of keys', () => {
     },
   );
 
-  it('count neither revoked keys nor those of pages that have ended as in use', () => {
+  it('count neither revoked keys nor expired page keys as in use', () => {
     const [nowMs, past, later] = [
       Date.UTC(2026, 10, 21),
       '2026-11-21T00:00:00.000Z',

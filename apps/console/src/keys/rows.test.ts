@@ -46,7 +46,7 @@ describe('the list of keys', () => {
     expect(arranged({ text: 'b', state: 'Revoked' })).toBe('');
   });
 
-  it('has its order and its filter by state in the address, and takes nothing else from it', () => {
+  it('has its order and its filter by state in the address, and ignores invalid ones there', () => {
     for (const text of ['name', '-lastUsed', '']) expect(sortText(sortOf(text))).toBe(text);
     expect(sortOf('-nothing')).toBeNull();
     expect([stateFilterOf('Revoked'), stateFilterOf('revoked'), stateFilterOf('')]).toEqual([

@@ -15,10 +15,10 @@ export interface AcceptState {
 }
 
 /**
- * Joins the organization and signs in. Creates an account if the form has its fields. Without
- * passwords, the account becomes its owner's once the identity provider confirms the e-mail. For
- * someone who is not signed in, this counts as an attempt from their address, since a password may
- * be hashed.
+ * Joins the organization and signs in. Creates an account if the form has its fields. Where
+ * passwords are off, the new account has none, and the identity provider lets its owner in once it
+ * confirms the e-mail. For someone who is not signed in, this counts as an attempt from their
+ * address, since a password may be hashed.
  */
 export async function accept(_before: AcceptState, form: FormData): Promise<AcceptState> {
   const { control, signIn, passwords } = services();

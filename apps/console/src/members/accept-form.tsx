@@ -21,7 +21,7 @@ const FIELDS = ['name', 'password'];
 
 /**
  * The token is a field, not an argument bound to the action. With a bound one, React renders the
- * answer to a form that was sent without scripts again and again, and never ends.
+ * answer to a form that was sent without scripts in an endless loop.
  */
 export function AcceptForm({ token, email, hasAccount, signedInAs, onlyProvider }: AcceptFormProps) {
   const [{ name, refusal }, action, pending] = useActionState(accept, { name: '', refusal: null });

@@ -9,9 +9,9 @@ import { leave } from './actions.ts';
 
 interface LeaveOrgProps {
   readonly org: string;
-  /** Given where the page is not the organization's own. */
+  /** Set on a page that is not the organization's own. */
   readonly name?: string;
-  /** Absent: it is not known. Then the dialog says so. */
+  /** Absent: not known. Then the dialog shows the refusal. */
   readonly isOnlyOwner?: boolean;
 }
 
@@ -41,7 +41,7 @@ export function LeaveOrg({ org, name = 'organization', isOnlyOwner: cannot = fal
         confirm="Leave"
         action={() => leave(org)}
         onDone={() => window.location.assign('/')}
-        // There is nothing left to show here, so the next page shows why.
+        // Nothing is left to show here, so the next page shows the warning.
         onNotInForce={(why) => {
           toast.warning(why, { timeout: 0 });
           router.push('/');

@@ -19,7 +19,7 @@ export const textOfCheck = ({ told }: ModelCheck): string => told.map(({ text })
 /** What a check of servers found. Screen readers announce it. */
 export function CheckResult({ check, anyway }: CheckResultProps) {
   const shown = useRef<HTMLDivElement>(null);
-  // The dialog scrolls, and whoever saves may be far from it.
+  // The dialog scrolls, and the button that saves may be far from the result.
   useEffect(() => {
     if (check && anyway) shown.current?.scrollIntoView({ block: 'nearest' });
   }, [check, anyway]);

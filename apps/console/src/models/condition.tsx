@@ -10,7 +10,10 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
 
 export const conditionName = (condition: Condition): string => LOOKS[condition].name;
 
-/** A dot in the condition's colour, and its name. `still`: it is over, so nothing moves. */
+/**
+ * A dot in the condition's colour, and its name. `still`: the condition is over, so the dot does
+ * not pulse.
+ */
 export function ConditionDot({
   condition,
   replicas = null,

@@ -26,7 +26,7 @@ interface EditModelProps {
 /** Changes where a model runs and how. Its name, kind, mode, keys and usage stay. */
 export function EditModel({ org, model, settings, onClose }: EditModelProps) {
   const { act, pending, refusal } = useAct();
-  // The page refreshes under the dialog, but the dialog's fields keep what they had at first.
+  // The page refreshes under the dialog, but the dialog's fields keep their first values.
   const [base] = useState({ model, settings });
   const [dropsKey, setDropsKey] = useState(false);
   /** A check that found a problem with the change as it is typed now. */

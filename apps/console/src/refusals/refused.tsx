@@ -53,7 +53,7 @@ export function Refused({ org, period, refusals }: RefusedProps) {
   );
 }
 
-/** As the chart of errors takes them, under their titles. */
+/** The refusals in the form that the chart of errors takes, named by their titles. */
 function drawn({ causes, steps, step, plan }: RefusalsView) {
   const titleOf = (name: string) => wordsOf(name, { plan, key: null }).title;
   return {

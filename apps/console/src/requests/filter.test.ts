@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { beforeOf, fieldTimeOf, requestFilterOf, requestInputOf, requestQueryOf } from './filter.ts';
 
-it('a filter is read back from its link, and nothing else is', () => {
+it('a filter is read back from its link, and repeated or unknown parameters are ignored', () => {
   const filter = {
     key: 'key_1',
     model: '',

@@ -7,13 +7,13 @@ import type { SecondFactor } from './auth/second-factor.ts';
 import type { UserSessions } from './auth/sessions.ts';
 import type { SignIn } from './auth/sign-in.ts';
 
-/** What the screens work with. main.ts creates it and owns everything in it. */
+/** What the screens use. main.ts creates it and owns everything in it. */
 export interface Services {
   readonly control: Control;
   readonly auth: Auth;
   readonly signIn: SignIn;
   readonly secondFactor: SecondFactor;
-  /** Null: there are no passwords, or browsers make no passkeys for the console's address. */
+  /** Null: there are no passwords, or browsers create no passkeys for the console's address. */
   readonly passkeys: Passkeys | null;
   readonly sessions: UserSessions;
   readonly accounts: Accounts;

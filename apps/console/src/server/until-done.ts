@@ -5,8 +5,8 @@ import type { Outage } from '@tidegate/runtime';
 const RETRY_MS = 5_000;
 
 /**
- * Does work that a start requires, again and again until it succeeds: Postgres may start later.
- * Undefined: the signal aborted first.
+ * Repeats work that a start requires until it succeeds: Postgres may start later. Undefined: the
+ * signal aborted first.
  */
 export async function untilDone<T>(
   work: () => Promise<T>,

@@ -67,7 +67,7 @@ export async function signInWithProvider(form: FormData): Promise<void> {
 export async function signOut(): Promise<void> {
   const user = await currentUser();
   await endSession();
-  // If no limiter can be told now, the keys are refused within a minute of one being back.
+  // If no limiter can be reached now, the keys are refused within a minute of one being back.
   if (user) await services().control.endPageKeys(user.actor);
   redirect('/sign-in');
 }

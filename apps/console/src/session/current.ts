@@ -47,7 +47,7 @@ export interface InOrg extends CurrentUser {
 
 /**
  * Finds the organization of a screen. Answers 404 if the user does not belong to it. Redirects to
- * the set-up of two-factor if the organization requires it and the user has none.
+ * the page that sets up two-factor if the organization requires it and the user has none.
  */
 export async function requireOrg(slug: string): Promise<InOrg> {
   const user = await requireUser();
@@ -70,7 +70,7 @@ export function read<T>(result: Result<T>): T {
   throw new Error(result.refusal.message);
 }
 
-/** Runs an action as the signed-in user. It is also given the id of the session. */
+/** Runs an action as the signed-in user. The action also gets the session's id. */
 export async function asUser<T>(
   action: (actor: UserActor, sessionId: string) => Promise<Result<T>>,
 ): Promise<Result<T>> {

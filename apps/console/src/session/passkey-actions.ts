@@ -12,7 +12,7 @@ import { callerAddress } from './current.ts';
 import { sameSitePath } from './next-path.ts';
 import { tooManyAttempts } from './words.ts';
 
-/** Both steps count as an attempt from the address: each makes rows or checks a signature. */
+/** Both steps count as an attempt from the address: each creates a row or checks a signature. */
 async function refusedAddress() {
   const waitS = await services().signIn.guardAddress(await callerAddress());
   return waitS === null ? null : refuseInput({ message: tooManyAttempts(waitS) });

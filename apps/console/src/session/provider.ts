@@ -8,7 +8,7 @@ import { PROVIDER_AWAY, TOO_MANY } from './words.ts';
 
 /**
  * Sends the browser to the identity provider, and then on to `next`, a path of this console. This
- * counts as an attempt from the address, since it makes a row.
+ * counts as an attempt from the address, since it creates a row.
  */
 export async function goToProvider(next: string): Promise<never> {
   const { auth, consoleUrl, signIn } = services();

@@ -15,11 +15,11 @@ interface SignInFormProps {
   readonly consoleUrl: string;
   /** Name of the identity provider. Null: there is none. */
   readonly provider: string | null;
-  /** False: the provider is the only way. */
+  /** False: the provider is the only way to sign in. */
   readonly passwords: boolean;
   /** Whether passkeys are in use here. */
   readonly passkeys: boolean;
-  /** Why an earlier sign-in failed on its way. Null: it did not. */
+  /** Why an earlier sign-in failed. Null: none did. */
   readonly trouble: string | null;
 }
 

@@ -117,7 +117,7 @@ const THEMES = [
 ] as const;
 
 function notSignedOut(error: unknown): void {
-  // The framework follows a redirect by an error.
+  // The framework redirects by throwing an error.
   unstable_rethrow(error);
   toast.danger('You could not be signed out: the console failed or could not be reached. Try again.', {
     timeout: 0,

@@ -26,7 +26,7 @@ export interface TryDeps {
  * Sends a completion request on to the API, if the actor may and the key belongs to the
  * organization.
  *
- * Refuses wrong keys here, as the API would. The API sees all keys come from this server's address,
+ * Refuses wrong keys here, as the API would. To the API, all keys come from this server's address,
  * and a few wrong ones would block that address for everyone.
  */
 export async function answerTry(
@@ -91,7 +91,7 @@ async function forward(
 const unreachable = () => noAnswer('could not be reached');
 const noAnswer = (why: string) => Response.json({ console: `The gateway ${why}.` }, { status: 504 });
 
-/** Reads an answer as its caller does. */
+/** Reads an answer only as fast as its caller does. */
 function bodyOf(answer: IncomingMessage): ReadableStream<Uint8Array> {
   const pieces: AsyncIterator<Uint8Array> = answer[Symbol.asyncIterator]();
   return new ReadableStream({

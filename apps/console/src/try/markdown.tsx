@@ -2,8 +2,8 @@ import Markdown, { type Components } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
 
 /**
- * Headings would disturb the page's own. Images are not loaded, because an answer could tell their
- * server what was said.
+ * An answer's headings would disturb the page's own. Its images are not loaded, because their URLs
+ * could reveal the conversation to a server.
  */
 const COMPONENTS: Components = {
   ...Object.fromEntries(

@@ -17,7 +17,7 @@ function fixture() {
 const value = (text: string) => ({ ok: true, value: text });
 
 describe('the key of a page', () => {
-  it('is made once, with the first request, however many need it', async () => {
+  it('is created once, with the first request, however many need it', async () => {
     const { key, made } = fixture();
     expect(made()).toBe(0);
     expect(await Promise.all([key.get(), key.get()])).toEqual([value('ti_1'), value('ti_1')]);
@@ -25,7 +25,7 @@ describe('the key of a page', () => {
     expect(made()).toBe(1);
   });
 
-  it('ends once, with the page, and a page that is shown again makes another', async () => {
+  it('ends once, with the page, and a page that is shown again creates another', async () => {
     const { key, ended } = fixture();
     key.end();
     await key.get();
@@ -52,7 +52,7 @@ describe('the key of a page', () => {
     expect(await key.get()).toEqual(value('ti_2'));
   });
 
-  it('that could not be made is asked for again with the next request', async () => {
+  it('that could not be created is asked for again with the next request', async () => {
     let full = true;
     const refused = { ok: false, refusal: { code: 'limit_reached', message: 'full' } } as const;
     const made = { ok: true, value: { id: 'key_1', key: 'ti_1' } } as const;

@@ -6,7 +6,7 @@ interface PageKeyPorts {
   readonly end: (id: string) => void;
 }
 
-/** The key that a page makes for itself. It is kept nowhere but in this object. */
+/** The key that a page creates for itself. It is kept nowhere but in this object. */
 export class PageKey {
   readonly #ports: PageKeyPorts;
   #made: CreatedPageKey | null = null;
@@ -18,7 +18,7 @@ export class PageKey {
     this.#ports = ports;
   }
 
-  /** Makes the key if there is none. */
+  /** Creates the key if there is none. */
   async get(): Promise<Result<string>> {
     if (this.#made) return { ok: true, value: this.#made.key };
     this.#making ??= this.#make();

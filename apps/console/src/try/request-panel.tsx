@@ -18,7 +18,7 @@ const SOURCES = [
 interface RequestPanelProps {
   readonly models: readonly Pick<ModelView, 'name' | 'kind'>[];
   readonly keyChoice: KeyChoice;
-  /** Whether the page can make a key. */
+  /** Whether the page can create a key. */
   readonly mayMakeKey: boolean;
   readonly settings: TrySettings;
   readonly onChange: (part: Partial<TrySettings>) => void;

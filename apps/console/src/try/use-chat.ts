@@ -106,7 +106,7 @@ async function ask(keys: KeySource, request: ChatRequest): Promise<Response | st
   if (!key.ok) return key.refusal.message;
   const response = await post(key.value, request);
   if (response.status !== 401 || !keys.drop(key.value)) return response;
-  // The page's key has ended: an hour is over, or another page of the user has made one.
+  // The page's key has ended: an hour is over, or another page of the user has created one.
   const fresh = await keys.get();
   return fresh.ok ? post(fresh.value, request) : fresh.refusal.message;
 }

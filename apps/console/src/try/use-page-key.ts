@@ -22,7 +22,9 @@ const UNREACHABLE: Result<CreatedPageKey> = {
   refusal: { code: 'unavailable', message: 'The console failed or could not be reached. Try again.' },
 };
 
-/** A key that is made when it is first needed, and ends when the page is left, in whatever way. */
+/**
+ * A key that is created when it is first needed, and ends when the page is left, in whatever way.
+ */
 export function usePageKey(org: string): KeySource {
   const key = useMemo(
     () =>

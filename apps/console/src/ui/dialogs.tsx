@@ -19,7 +19,8 @@ interface DialogProps {
 }
 
 /**
- * A click outside of it closes it, unless something was typed or ticked in it. Escape closes it.
+ * A click outside the dialog closes it, unless something was typed or ticked in it. Escape closes
+ * it even then.
  */
 export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnswer = false }: DialogProps) {
   const [isUsed, setUsed] = useState(false);
@@ -55,8 +56,8 @@ interface OnceDialogProps extends Pick<DialogProps, 'onClose' | 'title' | 'child
 }
 
 /**
- * Shows something only once. Only its button closes it, and not at first: it is in the place of the
- * button that led here, which may have been pressed twice.
+ * Shows something only once. Only its button closes it, and only after a moment: it appears where
+ * the button was that led here, which may have been pressed twice.
  */
 export function OnceDialog({ close, onClose, children, ...props }: OnceDialogProps) {
   const [isSeen, setSeen] = useState(false);
@@ -87,9 +88,9 @@ interface ConfirmProps {
   /** Names of its fields. What is wrong with anything else appears above them. */
   readonly fields?: readonly string[];
   readonly action: () => Promise<Result<unknown>>;
-  /** It is done and in force. */
+  /** Called when it is done and in force. */
   readonly onDone?: () => void;
-  /** It is done and not in force yet. Absent: the dialog says so. */
+  /** Called when it is done but not in force yet. Absent: the dialog says so. */
   readonly onNotInForce?: (why: string) => void;
 }
 

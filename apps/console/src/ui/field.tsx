@@ -35,7 +35,7 @@ interface ChoiceProps<T extends string> {
   readonly hideLabel?: boolean;
   readonly className?: string;
   readonly isDisabled?: boolean;
-  /** Called when a user turns to it, maybe to open it. */
+  /** Called when a user focuses or opens it. */
   readonly onUse?: () => void;
 }
 

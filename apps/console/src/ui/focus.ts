@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect } from 'react';
 
 /** Toasts call themselves dialogs, too. */
 const DIALOGS = '[role=dialog], [role=alertdialog]:not([aria-modal=false])';
-/** Longer than a dialog takes to fade out, and even a slow page to show what was changed. */
+/** Enough looks for a dialog to fade out, and even for a slow page to show what was changed. */
 const LOOKS = 300;
 const LOOK_EVERY_MS = 100;
 
@@ -46,7 +46,7 @@ function lookAWhile(look: () => boolean): void {
 }
 
 /**
- * Mends the focus if what has it disappears within moments, as a button may after it was pressed.
+ * Restores the focus if the focused element disappears soon, as a button may after it was pressed.
  */
 export function watchFocus(): void {
   const focused = document.activeElement;
@@ -80,7 +80,8 @@ export const isDialogOpen = (): boolean => document.querySelector(DIALOGS) !== n
  * the place of another, or what had the focus is gone, such as the row of a deleted key.
  */
 export function useFocusReturn(isOpen: boolean): void {
-  // What opens a dialog still has the focus now. It may have had it before `FocusMemory` was there.
+  // What opens a dialog still has the focus now. It may have had it since before `FocusMemory` was
+  // mounted.
   useLayoutEffect(() => {
     if (isOpen) remember(document.activeElement);
   }, [isOpen]);
@@ -89,8 +90,8 @@ export function useFocusReturn(isOpen: boolean): void {
     return () => {
       let isClosed = false;
       lookAWhile(() => {
-        // Once the dialog is closed, this mends only what disappeared: a click on nothing gives the
-        // focus up on purpose.
+        // Once the dialog is closed, this restores the focus only if the focused element has
+        // disappeared: a click on nothing gives it up on purpose.
         if (!isDialogOpen() && isLost() && !(isClosed && last?.isConnected)) mend();
         isClosed ||= !isDialogOpen();
         return false;

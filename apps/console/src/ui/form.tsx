@@ -33,9 +33,9 @@ interface FormProps extends Omit<ComponentProps<typeof FormRoot>, 'onSubmit'> {
 /**
  * Shows all errors at once, each at its field, and focuses the first of these fields. Keeps what
  * the user typed. The browser validates nothing, because it would keep refusing a field that was
- * invalid once. But a date or a number that it cannot read would count as empty: the form is then
- * not sent. Nor is it while it is being sent: Enter in a field sends it again, even though its
- * button waits.
+ * invalid once. But a date or a number that it cannot read would count as empty, so the form is
+ * then not sent. Nor is it sent twice at once: Enter in a field would do that, even though the
+ * button is waiting.
  */
 export function Form({ refusal, fields, children, onSubmit, ...props }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
@@ -49,7 +49,7 @@ export function Form({ refusal, fields, children, onSubmit, ...props }: FormProp
   }
   const sending = useRef(false);
   const [sent, setSent] = useState(0);
-  // Not before the page shows what came of it.
+  // Only once the page shows the result.
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs each time something was sent
   useEffect(() => {
     sending.current = false;

@@ -47,7 +47,7 @@ export function TypedConfirm(props: TypedConfirmProps) {
         action={() => action(typed)}
         fields={[name]}
         onDone={() => window.location.assign(leadsTo)}
-        // There is nothing left to show here, so the next page shows why.
+        // Nothing is left to show here, so the next page shows the warning.
         onNotInForce={(why) => {
           toast.warning(why, { timeout: 0 });
           router.push(leadsTo);

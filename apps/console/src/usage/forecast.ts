@@ -4,7 +4,7 @@ import { DAY_MS } from '@tidegate/limits';
 const DATE = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
 
 /**
- * The share of a quota, from 0 to 1, from which users are told; and the one from which it is
+ * The shares of a quota, from 0 to 1, from which users are warned, and from which the warning is
  * urgent.
  */
 const TOLD_FROM = 0.8;
@@ -75,7 +75,7 @@ export interface QuotaBanner {
   readonly text: string;
 }
 
-/** The quotas of which little or nothing is left, as the organization's users are told. */
+/** The quotas of which little or nothing is left, in the words that users see. */
 export function bannersOf(month: UsageMonth, nowMs: number): readonly QuotaBanner[] {
   const forecasts = forecastsOf(month, nowMs);
   const until = DATE.format(Date.parse(month.resetsAt));

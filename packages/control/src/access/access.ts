@@ -4,8 +4,8 @@ import { type Action, POLICY, type Role } from './policy.ts';
 import { lacksSecondFactor } from './second-factor.ts';
 
 /**
- * Whoever calls an operation. An operator uses the command line on the installation's machine, as a
- * user there. A user is signed in to the console.
+ * Whoever calls an operation. An operator runs ctl on the installation's machine, as one of its
+ * system users. A user is signed in to the console.
  */
 export type Actor =
   | { readonly kind: 'operator'; readonly systemUser?: string }

@@ -81,7 +81,8 @@ describe('deleting an account', () => {
     await db().session.create({
       data: { id: 's1', token: 't1', userId, expiresAt: new Date(clock.now() + 1) },
     });
-    // Keys of two pages: one page is open, and no limiter could be told of the other one's end.
+    // Keys of two pages: one page is open, and no limiter could be reached when the other one
+    // ended.
     const pages = [await fixture.org('Open'), await fixture.org('Ended')] as const;
     for (const each of pages) {
       await fixture.user(each, 'owner');

@@ -21,8 +21,8 @@ export type DeleteAccountInput = z.input<typeof deleteInput>;
 /**
  * Deletes an account, with its sessions, its ways to sign in, its memberships, its page keys, and
  * invitations by it and of it. Users delete their own and give its e-mail to confirm. Other keys
- * stay: they belong to organizations. The only owner of an organization cannot go. `notInForce`: it
- * is deleted, but no limiter could be told of a page key.
+ * stay: they belong to organizations. An account that is the only owner of an organization cannot
+ * be deleted. `notInForce`: it is deleted, but no limiter could be reached to end a page key.
  */
 export async function deleteAccount(
   deps: ControlDeps,
@@ -68,7 +68,7 @@ interface Concerned {
   readonly name: string;
   /** Null: the account is no member, but left something there, such as an invitation. */
   readonly role: string | null;
-  /** How many other owners it has. */
+  /** How many other owners the organization has. */
   readonly others: number;
 }
 
@@ -98,7 +98,7 @@ interface Account {
   readonly orgs: readonly Concerned[];
 }
 
-/** Ends what the account is and has in organizations, and records it in each of them. */
+/** Ends the account's invitations and page keys, and records what ends in each organization. */
 async function endAccess(
   tx: Tx,
   actor: Actor,

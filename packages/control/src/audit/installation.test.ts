@@ -64,7 +64,7 @@ describe("the installation's trail", () => {
     await db().org.deleteMany({ where: { name: 'Many' } });
   });
 
-  it('names the system user who made or changed a plan or a pool that no organization uses', async () => {
+  it('names the system user who created or changed a plan or a pool that no organization uses', async () => {
     const { control } = fixture;
     const { id } = value(await control.setPlan(ALICE, { name: 'Unused', ...PLAN }));
     clock.advance(1);
@@ -127,7 +127,7 @@ describe("the installation's trail", () => {
     ]);
   });
 
-  it('also has what is in the trails of organizations that it changes, and keeps it when they are gone', async () => {
+  it('also has events that organizations have in their own trails, and keeps them when the organizations are gone', async () => {
     const { control } = fixture;
     const org = await fixture.org('Of a plan', 'Starter');
     const { email } = await fixture.user(org, 'member');

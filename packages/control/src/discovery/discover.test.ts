@@ -82,7 +82,7 @@ describe('a model server that runs here is found with its models:', () => {
     expect(sees?.models[0]?.kind).toBe('vision');
   });
 
-  it('llama.cpp that keeps its settings to itself, with the context of its list or an assumed one', async () => {
+  it('llama.cpp that does not reveal its settings, with the context of its list or an assumed one', async () => {
     const entry = (meta: object) => ({ id: 'qwen', object: 'model', owned_by: 'llamacpp', meta });
     const told = await discovered({ '/v1/models': list(entry({ n_ctx: 16_384, n_ctx_train: 32_768 })) });
     expect(told?.models[0]).toMatchObject({ contextTokens: 16_384, contextAssumed: false });
@@ -110,7 +110,7 @@ describe('a model server that runs here is found with its models:', () => {
     });
   });
 
-  it('SGLang, asked for its settings when its list does not tell the context', async () => {
+  it('SGLang, asked for its settings when its list does not give the context', async () => {
     const model = { id: 'Qwen/Qwen2.5-VL-7B-Instruct', object: 'model', owned_by: 'sglang' };
     const info = { model_path: model.id, is_generation: true, has_image_understanding: true };
     const found = await discovered({
@@ -270,7 +270,7 @@ describe('nothing is found', () => {
     await none(await freePort(), page, gateway, odd.port, elsewhere);
   });
 
-  it('where a server says nothing, or never ends what it says', async () => {
+  it('where a server says nothing, or never ends its answer', async () => {
     const silent = await listen(() => {});
     const endless = await listen((_, response) => {
       const chunk = ' '.repeat(65_536);
@@ -285,7 +285,7 @@ describe('nothing is found', () => {
   });
 });
 
-it('a model that is found is published where it is, under a name that may be published', async () => {
+it('a model that is found is published where it is, under a valid name', async () => {
   const found = await discovered({
     '/v1/models': list({ id: '/models/My Model (v2).gguf', owned_by: 'llamacpp' }),
   });

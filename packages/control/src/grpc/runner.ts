@@ -3,7 +3,7 @@ import type { PoolAddress, ServiceIdentity } from '@tidegate/runtime';
 import type { ConditionNow, PoolActivity, RunnerPort } from '../deps.ts';
 import { type Closable, DEADLINES, type Deadlines, type Rpc, rpc } from './rpc.ts';
 
-/** The runner asks a server several questions. */
+/** To inspect a server, the runner sends it several requests. */
 const INSPECT_DEADLINE_MS = 20_000;
 
 type Client = ReturnType<Rpc['createRunnerClient']>;

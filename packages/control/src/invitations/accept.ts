@@ -159,7 +159,9 @@ interface NewAccount {
 const NO_NAME: Fault = { field: 'name', message: 'Name must be given.' };
 const NO_PASSWORD: Fault = { field: 'password', message: 'Password must be given.' };
 
-/** What the new account is made from. Its password is hashed last, because that costs CPU time. */
+/**
+ * What the new account is created from. Its password is hashed last, because that costs CPU time.
+ */
 async function newAccountOf(
   deps: ControlDeps,
   { email, org, hasAccount }: OpenInvitation,

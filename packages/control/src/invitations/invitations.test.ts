@@ -54,7 +54,7 @@ describe('an invitation', () => {
     value(await fixture.control.acceptInvitation(null, { token, ...account }));
   });
 
-  it('is refused for everything that is wrong at once', async () => {
+  it('is refused with every fault of the input at once', async () => {
     const org = await fixture.org('All at once');
     const { token } = value(
       await fixture.control.createInvitation(OPERATOR, { org, email: 'all@example.com', role: 'viewer' }),
@@ -138,15 +138,15 @@ describe('an invitation', () => {
     expect(refusal(await fixture.control.acceptInvitation(null, { token, ...account })).message).toContain(
       'sign in',
     );
-    // The password is not looked at, so none is hashed: whoever has the link could have many
-    // hashed.
+    // The password is not looked at, so it is not hashed. Otherwise whoever has the link could have
+    // many hashed.
     const weak = await fixture.control.acceptInvitation(null, { token, name: 'Ada', password: 'password1' });
     expect(refusal(weak).code).toBe('forbidden');
     const accepted = value(await fixture.control.acceptInvitation(there, { token }));
     expect(accepted).toEqual({ email: there.email, org });
   });
 
-  it('makes an account without a password where people sign in elsewhere, and adds none to an account', async () => {
+  it('creates an account without a password where people sign in elsewhere, but not for an e-mail that has one', async () => {
     const org = await fixture.org('No passwords');
     const { token } = await invite(org, 'ada@provider.example');
     const accept = (at: string) =>
@@ -167,7 +167,7 @@ describe('an invitation', () => {
       (org: string, { email }: Member) =>
         fixture.control.setMemberRole(OPERATOR, { org, email, role: 'member' as const }),
     ],
-  ])('ends once the owner who made it is %s, and the audit trail says so', async (how, leave) => {
+  ])('ends once the owner who created it is %s, and the audit trail says so', async (how, leave) => {
     const org = await fixture.org(`Inviter ${how}`);
     await fixture.user(org, 'owner');
     const [leaving, staying] = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
@@ -268,7 +268,7 @@ describe('an invitation', () => {
     expect(refusal(await accepted).code).toBe('not_found');
   });
 
-  it('is made, seen and withdrawn by owners only', async () => {
+  it('is created, seen and withdrawn by owners only', async () => {
     const org = await fixture.org('Owners invite');
     const { id } = await invite(org, 'ada@owners.example');
     for (const role of ['member', 'viewer'] as const) {
@@ -309,7 +309,7 @@ describe('the audit trail', () => {
 });
 
 describe('usage of one key or model', () => {
-  it('is what its rows add up to, day by day and in all', async () => {
+  it('is what its rows add up to', async () => {
     const org = await fixture.org('Filtered');
     const { id: orgId } = await db().org.findUniqueOrThrow({ where: { slug: org } });
     await db().$executeRaw`INSERT INTO usage_day VALUES

@@ -6,7 +6,7 @@ export const OPERATOR_NAME = 'ctl';
 /**
  * Those whose invitations to an organization are valid now: operators, and its current owners. An
  * account's e-mail never changes, and deleting the account withdraws its invitations, so the e-mail
- * tells who invited.
+ * identifies the inviter.
  */
 export async function whoMayInvite(
   db: ControlDeps['db'] | Tx,

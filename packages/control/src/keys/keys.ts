@@ -35,7 +35,7 @@ export type KeyInput = z.input<typeof keyInput>;
 
 /**
  * Revokes a key for good. Once this has resolved ok, no gateway admits the key. `notInForce`: the
- * key is marked as revoked, but the limiter could not be told and may accept the key until it
+ * key is marked as revoked, but the limiter could not be reached and may accept the key until it
  * rereads Postgres. It is safe to revoke again.
  */
 export async function revokeKey(deps: ControlDeps, actor: Actor, input: KeyInput): Promise<Result<KeyView>> {

@@ -27,7 +27,7 @@ beforeEach(() => {
 const listed = async (org: string) => value(await fixture.control.listKeys(OPERATOR, { org }));
 const pageKey = async (owner: Owner, org: string) => value(await fixture.pageKey(owner, org)).id;
 
-/** Two owners of an organization. The first one is to go. */
+/** Two owners of an organization. The tests end the page keys of `going`. */
 async function owners(name: string) {
   const org = await fixture.org(name);
   return { org, going: await fixture.user(org, 'owner'), staying: await fixture.user(org, 'owner') };
@@ -79,7 +79,7 @@ describe('every page key of a person', () => {
     );
   });
 
-  it('is revoked although no limiter can be told, and the answer says what is left', async () => {
+  it('is revoked although no limiter can be reached, and the answer says what is left', async () => {
     const { org, going } = await owners('Told later');
     const id = await pageKey(going, org);
     fixture.limiter.away = true;
@@ -124,11 +124,11 @@ describe('an organization that begins to require two-factor', () => {
   });
 });
 
-describe('a page key that is being made', () => {
+describe('a page key that is being created', () => {
   it.each<[string, (own: string, other: string) => string]>([
     ['has ended', () => 'ses_ended'],
     ['is of someone else', (_own, other) => other],
-  ])('is not made in a session that %s', async (how, of) => {
+  ])('is not created in a session that %s', async (how, of) => {
     const { org, going, staying } = await owners(`Session ${how}`);
     const session = of(await fixture.session(going), await fixture.session(staying));
     const made = await fixture.control.createPageKey(going, { org, session });
@@ -139,7 +139,7 @@ describe('a page key that is being made', () => {
     expect(await listed(org)).toEqual([]);
   });
 
-  it('is not made if its session ends meanwhile', async () => {
+  it('is not created if its session ends meanwhile', async () => {
     const { org, going } = await owners('Ends meanwhile');
     const session = await fixture.session(going);
     const { making } = await db().$transaction(async (tx) => {
@@ -153,7 +153,7 @@ describe('a page key that is being made', () => {
     expect(await listed(org)).toEqual([]);
   });
 
-  it('is ended by a session that ends while it is made', async () => {
+  it('is ended by a session that ends while it is created', async () => {
     const { org, going } = await owners('Made while ending');
     const session = await fixture.session(going);
     const { making, ending } = await db().$transaction(async (tx) => {

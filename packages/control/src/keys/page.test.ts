@@ -17,8 +17,8 @@ beforeEach(() => {
 
 const listed = async (org: string) => value(await fixture.control.listKeys(OPERATOR, { org }));
 
-describe('a key that a page makes', () => {
-  it('is listed with an end within the hour, may be tried, and is recorded with who made it', async () => {
+describe('a key that a page creates', () => {
+  it('is listed with an end within the hour, may be tried, and is recorded with who created it', async () => {
     const org = await fixture.org('Page');
     const owner = await fixture.user(org, 'owner');
     const made = value(await fixture.pageKey(owner, org));
@@ -81,10 +81,10 @@ describe('a key that a page makes', () => {
     expect(fixture.limiter.revoked).toEqual([first.id]);
   });
 
-  it('takes the place of one that another tab makes in the same moment', async () => {
+  it('takes the place of one that another tab creates at the same moment', async () => {
     const org = await fixture.org('Tabs');
     const owner = await fixture.user(org, 'owner');
-    // Both have ended earlier keys, and wait to make their own.
+    // Both have ended earlier keys, and wait to create their own.
     const both = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const making = [fixture.pageKey(owner, org), fixture.pageKey(owner, org)];
@@ -177,7 +177,7 @@ describe('a key that a page makes', () => {
     }
   });
 
-  it.each(['member', 'viewer'] as const)('is not made for a %s, who may create no key', async (role) => {
+  it.each(['member', 'viewer'] as const)('is not created for a %s, who may create no key', async (role) => {
     const org = await fixture.org('Roles');
     const refused = await fixture.pageKey(await fixture.user(org, role), org);
     expect(refusal(refused).code).toBe('forbidden');

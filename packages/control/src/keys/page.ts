@@ -11,11 +11,11 @@ import { type PageKeyFilter, type RevokedPageKey, revokePageKeys } from './revok
 import { PAGE_KEY } from './view.ts';
 
 /*
- * Keys that a page makes for itself, so that an owner can try models without a key at hand. In the
- * list, the limits and the audit trail, such a key is like any other; usage shows all of them as
- * one. It ends with its page, when any session of its owner ends, and once its owner may no longer
- * make one (revoke-pages.ts). If none of this is reported, the limiter refuses it after an hour,
- * and metering deletes it.
+ * Keys that a page creates for itself, so that an owner can try models without a key at hand. In
+ * the list, the limits and the audit trail, such a key is like any other; usage shows all of them
+ * as one. It ends with its page, when any session of its owner ends, and once its owner may no
+ * longer create one (revoke-pages.ts). If none of this is reported, the limiter refuses it after an
+ * hour, and metering deletes it.
  */
 
 const LIFE_MS = HOUR_MS;
@@ -35,9 +35,9 @@ export interface CreatedPageKey {
 }
 
 /**
- * Makes a key for the page that the user has open. A user has only one in an organization: the one
- * before ends, as if its page had been left. The key lasts no longer than the session would without
- * further use.
+ * Creates a key for the page that the user has open. A user has only one in an organization: the
+ * one before ends, as if its page had been left. The key lasts no longer than the session would
+ * without further use.
  */
 export async function createPageKey(
   deps: ControlDeps,
@@ -62,7 +62,7 @@ export async function createPageKey(
     const endsMs = await endOfSession(deps, tx, userId, parsed.value.session);
     if (endsMs <= deps.now()) return refuse('conflict', 'Your session has ended. Sign in again.');
     const expiresAt = new Date(Math.min(deps.now() + LIFE_MS, endsMs));
-    // Another tab of the user may have made one meanwhile.
+    // Another tab of the user may have created one meanwhile.
     const others = await revokePageKeys(tx, actor, deps.now(), { userIds: [userId], orgIds: [orgId] });
     // A limiter of the previous release knows only days.
     const settings = { name: PAGE_KEY, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
@@ -71,7 +71,7 @@ export async function createPageKey(
   });
   if (!made.ok) return made;
   const { created, others } = made.value;
-  // If no limiter can be told, they are refused within a minute of one being back.
+  // If no limiter can be reached, they are refused within a minute of one being back.
   for (const other of others) await removeRevoked(deps, actor, orgId, other);
   return created.ok ? ok({ id: created.value.id, key: created.value.key }) : created;
 }

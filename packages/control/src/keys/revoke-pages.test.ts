@@ -19,7 +19,7 @@ const listed = async (org: string) => value(await fixture.control.listKeys(OPERA
 const pageKey = async (owner: Owner, org: string) => value(await fixture.pageKey(owner, org)).id;
 const remove = (org: string, { email }: Owner) => fixture.control.removeMember(OPERATOR, { org, email });
 
-/** Two owners of an organization. The first one is to go. */
+/** Two owners of an organization. The tests end the page keys of `going`. */
 async function owners(name: string) {
   const org = await fixture.org(name);
   return { org, going: await fixture.user(org, 'owner'), staying: await fixture.user(org, 'owner') };
@@ -84,7 +84,7 @@ describe('the page key of an owner', () => {
     expect(actions.sort()).toEqual(['key.create', 'key.delete', 'key.revoke']);
   });
 
-  it('who goes while no limiter can be told is revoked all the same, and the answer says what is left', async () => {
+  it('who goes while no limiter can be reached is revoked all the same, and the answer says what is left', async () => {
     const { org, going } = await owners('Limiter away');
     const id = await pageKey(going, org);
     fixture.limiter.away = true;
@@ -96,7 +96,7 @@ describe('the page key of an owner', () => {
     expect(refusal(await fixture.control.listKeys(going, { org })).code).toBe('not_found');
   });
 
-  it('that was revoked before, while no limiter could be told, ends with the role', async () => {
+  it('that was revoked before, while no limiter could be reached, ends with the role', async () => {
     const { org, going } = await owners('Revoked before');
     const id = await pageKey(going, org);
     fixture.limiter.away = true;
@@ -106,7 +106,7 @@ describe('the page key of an owner', () => {
     expect([fixture.limiter.revoked, await listed(org)]).toEqual([[id], []]);
   });
 
-  it('is not made for someone who is removed meanwhile', async () => {
+  it('is not created for someone who is removed meanwhile', async () => {
     const { org, going } = await owners('Made meanwhile');
     const session = await fixture.session(going);
     const made = await whileLocked(

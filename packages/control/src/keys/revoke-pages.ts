@@ -25,7 +25,7 @@ export interface PageKeyFilter {
 
 /**
  * Revokes page keys of users who may no longer have them, in the transaction that takes that right
- * away. They can make none meanwhile if the members of their organizations are locked, or their
+ * away. They can create none meanwhile if the members of their organizations are locked, or their
  * accounts. Once the transaction has ended, pass the keys to `endRevokedPages`.
  */
 export async function revokePageKeys(
@@ -80,8 +80,9 @@ export async function endRevokedPages<T>(
 }
 
 /**
- * Ends all page keys of a user after one of the user's sessions has ended, whichever session made
- * them. Pages that are still open make new ones. `notInForce`: no limiter could be told.
+ * Ends all page keys of a user after one of the user's sessions has ended, whichever session
+ * created them. Pages that are still open create new ones. `notInForce`: no limiter could be
+ * reached.
  */
 export async function endPageKeys(deps: ControlDeps, actor: Actor): Promise<Result<null>> {
   if (actor.kind !== 'user') return refuse('forbidden', 'Operators have no page.');

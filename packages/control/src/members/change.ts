@@ -16,7 +16,7 @@ export type SetMemberRoleInput = z.input<typeof memberInput>;
 
 /**
  * Changes a member's role. The last owner stays an owner. A demotion withdraws an owner's
- * invitations and ends their page key. `notInForce`: the limiter could not be told of the key.
+ * invitations and ends their page key. `notInForce`: no limiter could be reached to end the key.
  */
 export async function setMemberRole(
   deps: ControlDeps,

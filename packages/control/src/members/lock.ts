@@ -34,9 +34,9 @@ export const holdOrg = (tx: Tx, orgId: string): Promise<unknown> =>
   tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR KEY SHARE`;
 
 /**
- * Makes changes to how a person is signed in wait for each other, and for a page key that is being
- * made. Take this lock before those on organizations. It allows foreign keys to the row, so someone
- * who has locked an organization's members can still add this user.
+ * Makes changes to a user's ways of signing in, sessions and page keys wait for each other. Take
+ * this lock before those on organizations. It allows foreign keys to the row, so someone who has
+ * locked an organization's members can still add this user.
  */
 export const lockAccount = (tx: Tx, userId: string): Promise<unknown> =>
   tx.$queryRaw`SELECT id FROM "user" WHERE id = ${userId} FOR NO KEY UPDATE`;

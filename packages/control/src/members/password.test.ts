@@ -91,7 +91,7 @@ describe('a new password set by an operator', () => {
     value(await set('Somewhere Else'));
   });
 
-  it('is made up when none is given, and kept nowhere but as a hash', async () => {
+  it('is generated when none is given, and kept nowhere but as a hash', async () => {
     const ada = await member('ada@madeup.example', await fixture.org('Made up'));
     const { password = '' } = value(
       await fixture.control.setPassword(OPERATOR, { email: 'ada@madeup.example' }),

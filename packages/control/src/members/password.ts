@@ -22,7 +22,7 @@ export type SetPasswordInput = z.input<typeof passwordInput>;
  * Sets an account's password, generated if none is given, and ends all of its sessions and page
  * keys. An account that only used the identity provider can then also sign in with the password.
  * For operators only, because an account may belong to several organizations. `notInForce`: no
- * limiter could be told of a page key.
+ * limiter could be reached to end a page key.
  */
 export async function setPassword(
   deps: ControlDeps,

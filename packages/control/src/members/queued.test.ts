@@ -44,7 +44,7 @@ const CHANGES: [name: string, (control: Control, actor: Actor, asked: Asked) => 
       (control, actor, { org, email }) => control.setMemberRole(actor, { org, email, role: 'owner' }),
     ],
     ['removing a member', (control, actor, { org, email }) => control.removeMember(actor, { org, email })],
-    ['making a key', (control, actor, { org }) => control.createKey(actor, { org, name: 'k' })],
+    ['creating a key', (control, actor, { org }) => control.createKey(actor, { org, name: 'k' })],
     ['revoking a key', (control, actor, { org, key }) => control.revokeKey(actor, { org, id: key })],
     ['deleting a key', (control, actor, { org, revoked }) => control.deleteKey(actor, { org, id: revoked })],
     [

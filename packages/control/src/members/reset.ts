@@ -16,7 +16,7 @@ export type AccountInput = z.input<typeof accountInput>;
  * Removes an account's second factor, its passkeys included, for someone who has lost it, and ends
  * all of its sessions and page keys. From then on the password alone lets them in. For operators
  * only, because an account may belong to several organizations. `notInForce`: no limiter could be
- * told of a page key.
+ * reached to end a page key.
  */
 export const resetTwoFactor = (deps: ControlDeps, actor: Actor, input: AccountInput) =>
   reset(deps, actor, input, {

@@ -188,7 +188,7 @@ describe('an operator', () => {
     expect(refusal(await resetTwoFactor(bob, { email: bob.email })).code).toBe('forbidden');
   });
 
-  it('removes passkeys of an account that has nothing else of a second factor, and ends its sessions', async () => {
+  it('removes passkeys of an account that has no other second factor, and ends its sessions', async () => {
     const org = await fixture.org('Passkeys alone');
     const ada = await withPassword(org, 'member');
     await makePasskey(ada);

@@ -23,8 +23,8 @@ const OF_DRIVER = ['urls', 'command', 'replicas', 'healthPath', 'startTimeoutS']
 
 /**
  * Changes settings of a published model. Its id, its keys and its usage stay. Requests in flight
- * end as they began. A running process continues as it was started, and takes the change with its
- * next start.
+ * finish with the old settings. A running process continues as it was started, and takes the change
+ * at its next start.
  */
 export async function changeModel(
   deps: ControlDeps,

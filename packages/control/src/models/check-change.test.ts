@@ -43,7 +43,7 @@ const check = (changes: object, actor = OPERATOR) =>
 const asked = () => fixture.runner.inspected.at(-1);
 
 describe('a check before a change', () => {
-  it('asks as the changed model would be asked, and leaves a kept key to the runner', async () => {
+  it('asks the servers with the settings of the changed model, and leaves a kept key to the runner', async () => {
     const id = await publish({ upstreamKey: 'sk-old', upstreamModel: 'a' });
     const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
     const kept = { upstreamKey: '', upstreamKeyOf: id, pool: 'local', orgId };
@@ -93,7 +93,7 @@ describe('a check before a change', () => {
     ]);
   });
 
-  it('is only made for a model at URLs, of what its servers can tell', async () => {
+  it('is only made for a model at URLs, and for settings that make a difference to its servers', async () => {
     await publish();
     expect(value(await check({ cost: 1 }))).toBeNull();
     expect(value(await check({}))).toBeNull();

@@ -2,10 +2,7 @@ import type { Actor } from '../access/access.ts';
 import type { Tx } from '../deps.ts';
 import { refuse } from '../result.ts';
 
-/**
- * The most model servers that an organization may have. The runner probes each of them again and
- * again.
- */
+/** The most model servers that an organization may have. The runner keeps probing each of them. */
 export const MOST_SERVERS = 256;
 
 interface Published {

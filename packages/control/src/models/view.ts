@@ -46,7 +46,7 @@ export interface ListedModelView extends ModelNow {
   readonly inFlight: number | null;
 }
 
-/** A change to a model. It is written even if the runner could not be told. */
+/** A change to a model. It is written even if the runner could not be reached. */
 export interface ModelChange extends ModelNow {
   /**
    * False: the runner could not be reached. It reads the change when it is back. Until then

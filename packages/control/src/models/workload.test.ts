@@ -59,7 +59,7 @@ describe('a Kubernetes workload', () => {
     expect(fixture.runner.calls).toEqual([]);
   });
 
-  it('is never published when the runner says that it cannot have it', async () => {
+  it('is never published when the runner says that it cannot run it', async () => {
     const problem = 'This runner runs no models in Kubernetes.';
     fixture.runner.workload = { problem, impossible: true };
     for (const anyway of [false, true])
@@ -121,7 +121,7 @@ describe('a Kubernetes workload', () => {
     expect(await db().model.count()).toBe(1);
   });
 
-  it('can change its Service, count and time to start, but not itself', async () => {
+  it('can change its Service, replicas and start timeout, but not become another workload', async () => {
     const { id } = value(await publish({ service: 'old:http', replicas: 2 }));
     const change = (changes: object) => fixture.control.changeModel(OPERATOR, { org, name: 'm', ...changes });
     value(await change({ service: 'new', replicas: 3, startTimeoutS: 60 }));

@@ -30,9 +30,9 @@ export interface BootstrapView {
 }
 
 /**
- * Makes the first organization and its owner, both or neither. Does nothing, and resolves to null,
- * if there is any organization. So it may run at every start, and brings back nothing that was
- * changed or deleted since. Without a password, a new account gets one that no one knows. An
+ * Creates the first organization and its owner, both or neither. Does nothing, and resolves to
+ * null, if there is any organization. So it may run at every start, and brings back nothing that
+ * was changed or deleted since. Without a password, a new account gets one that no one knows. An
  * existing account keeps its own. For operators only.
  */
 export async function bootstrap(

@@ -49,7 +49,7 @@ async function workload(org: string, name: string): Promise<string> {
   return value(await fixture.control.publishModel(OPERATOR, { org, name, ...settings })).id;
 }
 
-/** Makes an organization that has a row in every table that can have one of it. */
+/** Creates an organization that has a row in every table that can have one. */
 async function fullOrg(name: string): Promise<Full> {
   const slug = await fixture.org(name);
   const org = { org: slug };
@@ -168,7 +168,7 @@ describe('deleting an organization', () => {
     expect(refusal(await fixture.control.listKeys(owner, { org: slug })).code).toBe('not_found');
   });
 
-  it('says so when no limiter could be told, and an operator can repeat it by its id', async () => {
+  it('says so when no limiter could be reached, and an operator can repeat it by its id', async () => {
     const { id, slug, traces } = await fullOrg('Away');
     fixture.limiter.away = true;
     const first = await fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Away' });
@@ -182,7 +182,7 @@ describe('deleting an organization', () => {
     expect(await tablesWith(traces)).toEqual(KEPT);
   });
 
-  it('says whether the runner could be told', async () => {
+  it('says whether the runner could be reached', async () => {
     const { slug } = await fullOrg('Runner away');
     fixture.runner.away = true;
     const deleted = await fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Runner away' });

@@ -39,8 +39,8 @@ export type DeleteOrgInput = z.input<typeof deleteInput>;
  * Once this has resolved ok, no gateway admits its keys, and its requests in flight are ending.
  *
  * If this program dies in between, limiter, runner and metering finish by themselves. An operator
- * can also repeat it safely, with the organization's id. `notInForce`: it is deleted, but no
- * limiter could be told.
+ * can also repeat it safely, with the organization's id. `notInForce`: the organization is deleted,
+ * but no limiter could be reached.
  */
 export async function deleteOrg(
   deps: ControlDeps,
@@ -100,7 +100,9 @@ async function finish(
   return untold === null ? deleted : { ...deleted, notInForce: untold };
 }
 
-/** Null: the limiter has forgotten it. Otherwise: that it could not be told, and what follows. */
+/**
+ * Null: the limiter has forgotten it. Otherwise: that it could not be reached, and what follows.
+ */
 async function forget({ limiter }: ControlDeps, actor: Actor, id: string): Promise<string | null> {
   try {
     await limiter.forgetOrg(id);

@@ -15,9 +15,9 @@ const input = z.object({
 export type RequireTwoFactorInput = z.input<typeof input>;
 
 /**
- * Decides whether an organization is closed to members whom a password alone lets in, and ends
- * their page keys. Other API keys are not affected. Owners need a second factor themselves before
- * they ask it of others. `notInForce`: no limiter could be told of a page key.
+ * Sets whether an organization is closed to members whom a password alone lets in. Once it is,
+ * their page keys end. Other API keys are not affected. Owners need a second factor themselves
+ * before they ask it of others. `notInForce`: no limiter could be reached to end a page key.
  */
 export async function requireTwoFactor(
   deps: ControlDeps,

@@ -7,7 +7,7 @@ const clock = testClock();
 const db = ownTestDb();
 const LIMITS = { keys: 1, requestsPerMonth: 1, requestsPerMinute: 1, requestsAtOnce: 1, tokensPerMonth: 1 };
 
-it('is created once if several people create it under names that differ only in case', async () => {
+it('a plan is created once if several people create it under names that differ only in case', async () => {
   const { control } = createFixture(db(), clock.now);
   const names = ['team', 'Team', 'tEam', 'teAm', 'teaM', 'TEAM'];
   const made = await Promise.all(

@@ -36,7 +36,7 @@ describe('the capacity of a pool', () => {
     value(await publish('any', 'wake_on_request', 1_000));
   });
 
-  it('is set only for a pool with a runner, a model or a capacity, so that a slip makes no pool', async () => {
+  it('is set only for a pool with a runner, a model or a capacity, so that a mistyped name creates no pool', async () => {
     const set = (name: string, capacity: number) => fixture.control.setPool(OPERATOR, { name, capacity });
     expect(refusal(await set('gpu1', 80))).toMatchObject({
       ...{ code: 'invalid_input', field: 'name' },
@@ -52,14 +52,14 @@ describe('the capacity of a pool', () => {
     expect(refusal(await set('gpu0', 80))).toMatchObject({ field: 'name' });
   });
 
-  it('is told to the runner of the pool, by one of its models', async () => {
+  it('reaches the runner of the pool with the refresh of one of its models', async () => {
     expect(value(await capacity(80)).runnerTold).toBe(true);
     expect(fixture.runner.calls).toEqual([]);
     const { id } = value(await publish('wakes', 'wake_on_request', 50));
     fixture.runner.calls.length = 0;
     expect(value(await capacity(90))).toMatchObject({ capacity: 90, runnerTold: true });
     expect(fixture.runner.calls).toEqual([`refresh ${id} gpu0`]);
-    // It says what is in use once it knows the capacity.
+    // What is in use is asked for only after the runner knows the capacity.
     fixture.runner.room = async () => ({ used: fixture.runner.calls.length, waiting: 0 });
     expect(value(await capacity(80)).inUse).toBe(2);
     fixture.runner.away = true;

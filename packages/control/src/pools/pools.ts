@@ -51,8 +51,8 @@ export async function listPools(deps: ControlDeps, actor: Actor): Promise<Result
 }
 
 /**
- * Sets a pool's capacity, in any unit; 0 takes it away. Its runner is told immediately. Nothing
- * that runs is stopped. For operators only.
+ * Sets a pool's capacity, in any unit; 0 removes it. Its runner is told immediately. Nothing that
+ * runs is stopped. For operators only.
  */
 export async function setPool(
   deps: ControlDeps,
@@ -78,7 +78,7 @@ export async function setPool(
   return ok({ ...(await poolView(deps, name)), runnerTold });
 }
 
-/** Any other name may be a slip. */
+/** Any other name may be mistyped. */
 async function isKnown({ db, runner }: ControlDeps, name: string): Promise<boolean> {
   if (runner.pools.includes(name)) return true;
   const [row, model] = await Promise.all([
@@ -88,7 +88,10 @@ async function isKnown({ db, runner }: ControlDeps, name: string): Promise<boole
   return row !== null || model !== null;
 }
 
-/** With any model of the pool: the runner reads the capacity, too. Without models nobody waits. */
+/**
+ * Refreshes any model of the pool, because the runner then reads the capacity, too. Where there are
+ * no models, none waits for room.
+ */
 async function tellRunner({ db, runner }: ControlDeps, pool: string): Promise<boolean> {
   const model = await db.model.findFirst({ where: { pool, deletedAt: null }, select: { id: true } });
   if (!model) return true;

@@ -168,7 +168,7 @@ async function keysOf(db: Db, orgId: string, rows: readonly Row[]): Promise<Refu
     select: { id: true, name: true, prefix: true, requestsPerMinute: true, requestsAtOnce: true },
   });
   const byId = new Map(found.map((key) => [key.id, key]));
-  // A key that has been deleted just now has taken its refusals along.
+  // The refusals of a key that was deleted just now are gone with it.
   return most.flatMap(({ id: keyId, refusals }) => {
     const key = byId.get(keyId);
     if (!key) return [];

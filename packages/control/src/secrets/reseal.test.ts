@@ -24,7 +24,7 @@ const model = (name: string, upstreamKey: Uint8Array | null, deletedAt: Date | n
   upstreamKey: upstreamKey && Uint8Array.from(upstreamKey),
 });
 
-it('seals all upstream keys under the current key, those of deleted models too, and once only', async () => {
+it('resealing seals all upstream keys under the current key, those of deleted models too, and once only', async () => {
   const old = Array.from({ length: MANY }, (_, i) => model(`old-${i}`, seal(PREVIOUS, `sk-${i}`)));
   const lost = model('lost', seal(LOST, 'sk'));
   const kept = model('kept', seal(CURRENT, 'sk'));
@@ -60,7 +60,7 @@ it('seals all upstream keys under the current key, those of deleted models too, 
   expect(unseal([LOST], keyOf.get('lost') ?? Buffer.of())).toBe('sk');
 });
 
-it('raises the version of what it seals, by which runners find it, even those that were not told', async () => {
+it('resealing raises the version of what it seals, by which runners find it, even those that could not be reached', async () => {
   await db().model.deleteMany();
   const [sealed, kept] = [model('sealed', seal(PREVIOUS, 'sk')), model('kept', seal(CURRENT, 'sk'))];
   await db().model.createMany({ data: [sealed, kept] });
@@ -80,7 +80,7 @@ it('raises the version of what it seals, by which runners find it, even those th
   ]);
 });
 
-it('is for operators only', async () => {
+it('resealing is for operators only', async () => {
   const owner = await fixture.user('sealed', 'owner');
   expect(refusal(await fixture.control.resealSecrets(owner)).code).toBe('forbidden');
 });

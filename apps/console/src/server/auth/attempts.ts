@@ -30,7 +30,7 @@ export async function take(
 }
 
 /**
- * Only looks: counts nothing.
+ * Only reads: counts nothing.
  *
  * @returns milliseconds until none of these allowances is used up; 0: none is
  */

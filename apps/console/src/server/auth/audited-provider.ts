@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AccountEvent } from '@tidegate/control';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 
-/** Who the provider says came back, once it has said so. */
+/** The e-mail of the user who came back, once the provider has reported it. */
 interface Claim {
   email?: string;
 }
@@ -32,7 +32,9 @@ export interface RefusedOptions {
   readonly mayRecord: (email: string) => Promise<boolean>;
 }
 
-/** Records sign-ins through the provider that are refused for an account here. */
+/**
+ * Records sign-ins through the provider that are refused although the e-mail has an account here.
+ */
 export const recordingRefused =
   (handler: Handler, { record, mayRecord }: RefusedOptions): Handler =>
   async (request) => {

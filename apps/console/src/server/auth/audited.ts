@@ -23,7 +23,7 @@ export function createRecorder(deps: {
   };
 }
 
-/** Much longer than an answer takes to leave. */
+/** Much longer than an answer takes to be sent. */
 const LATER_MS = 1_000;
 
 export interface AuditedSignIn extends SignIn {
@@ -73,8 +73,8 @@ export function auditedSignIn(
 
 /**
  * Records every second step that signs in, and every one that fails after a right password. A
- * sign-in may try five codes, and is recorded once when it meets an account that takes none. So a
- * trail grows no faster than the limits allow.
+ * sign-in may try five codes, and records only once that the account is locked. So a trail grows no
+ * faster than the limits allow.
  */
 export const auditedSecondFactor = (factor: SecondFactor, record: RecordAccount): SecondFactor => ({
   ...factor,

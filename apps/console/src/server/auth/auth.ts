@@ -29,11 +29,11 @@ export interface AuthOptions {
   readonly previousSecret?: string | undefined;
   readonly oidc: Oidc | null;
   /**
-   * Told of sign-ins through the identity provider, including refused ones, and of accounts that
-   * are linked to it.
+   * Called for sign-ins through the identity provider, including refused ones, and for accounts
+   * that are linked to it.
    */
   readonly recordAccount?: (event: AccountEvent) => Promise<void>;
-  /** Told when the identity provider failed. */
+  /** Called when the identity provider fails. */
   readonly onProviderFailure?: (failure: ProviderFailure) => void;
   /** How passwords are hashed. Default: with better-auth's scrypt, as control hashes them. */
   readonly hashing?: Hashing | undefined;

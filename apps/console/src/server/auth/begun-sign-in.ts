@@ -6,7 +6,7 @@ const COOKIE = 'two_factor';
 
 /**
  * Lets this server, but no browser, ask whose sign-in the browser's cookie continues: its password
- * was right, and it waits for its second step. better-auth tells that only after a correct second
+ * was right, and it waits for its second step. better-auth reveals that only after a correct second
  * step. This reads the cookie as better-auth does, so that no one can send it in a form that only
  * one of the two understands.
  */

@@ -346,7 +346,7 @@ describe('an identity provider that fails is reported with the step, and nothing
     ['/token', 400, { step: 'token', status: 400 }],
     ['/token', 503, { step: 'token', status: 503 }],
     ['/userinfo', 500, { step: 'user info' }],
-  ])('%s answers %i', async (path, status, failure) => {
+  ])('if %s answers %i', async (path, status, failure) => {
     const { state, cookie } = await begin();
     provider.failing = { path, status };
     failures.length = 0;
@@ -354,7 +354,7 @@ describe('an identity provider that fails is reported with the step, and nothing
     expect(failures).toEqual([failure]);
   });
 
-  it('its addresses cannot be read', async () => {
+  it('if its addresses cannot be read', async () => {
     failures.length = 0;
     provider.failing = { path: '/.well-known/openid-configuration', status: 500 };
     const other = authWith(provider.issuer);
@@ -362,7 +362,7 @@ describe('an identity provider that fails is reported with the step, and nothing
     expect(failures).toEqual([{ step: 'discovery' }]);
   });
 
-  it('it is gone when the browser comes back', async () => {
+  it('if it is gone when the browser comes back', async () => {
     const gone = await startIdentityProvider();
     const other = authWith(gone.issuer);
     const { state, cookie } = await begin(other);
@@ -372,7 +372,7 @@ describe('an identity provider that fails is reported with the step, and nothing
     expect(failures).toEqual([{ step: 'token', code: 'ECONNREFUSED' }]);
   });
 
-  it('but a sign-in that works, and one with a state that nobody knows, are no failures of its', async () => {
+  it('but not for a sign-in that works, nor for one with an unknown state', async () => {
     failures.length = 0;
     await signInThere();
     await comeBack('unknown', '');

@@ -4,7 +4,7 @@ import type { Db } from '@tidegate/db';
 /** Ends the page keys of a user whose sessions have ended. */
 export type EndPageKeys = (userId: string) => Promise<void>;
 
-/** If no limiter can be told, the keys are refused within a minute of one being back. */
+/** If no limiter can be reached, the keys are refused within a minute of one being back. */
 export const pageKeysEndedBy =
   (db: Db, control: Pick<Control, 'endPageKeys'>): EndPageKeys =>
   async (userId) => {

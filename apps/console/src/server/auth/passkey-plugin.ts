@@ -3,8 +3,8 @@ import { passkey } from '@better-auth/passkey';
 import { APIError } from 'better-auth';
 
 /**
- * Whether browsers make passkeys for this site. They need a host name and an encrypted connection,
- * or `localhost`.
+ * Whether browsers create passkeys for this site. They need a host name and an encrypted
+ * connection, or `localhost`.
  */
 export function canHavePasskeys(consoleUrl: string): boolean {
   const { protocol, hostname } = new URL(consoleUrl);
@@ -13,7 +13,7 @@ export function canHavePasskeys(consoleUrl: string): boolean {
 
 /**
  * A passkey stands for the password and the second factor. So its device must check each time who
- * is using it. By itself, the plugin only asks for that.
+ * is using it. By itself, the plugin requests that check but does not enforce it.
  */
 export const passkeyPlugin = (consoleUrl: string) =>
   passkey({

@@ -82,7 +82,7 @@ function answer(
   return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
 }
 
-/** What a browser answers to the offer to make a passkey. */
+/** What a browser answers to the offer to create a passkey. */
 function made(challenge: string): RegistrationResponseJSON {
   const id = randomBytes(16);
   const client = JSON.stringify({ type: 'webauthn.create', challenge, origin: SITE, crossOrigin: false });
@@ -189,7 +189,7 @@ describe('signing in with a passkey', () => {
   });
 });
 
-describe('making a passkey', () => {
+describe('creating a passkey', () => {
   it('tells a failure of the database from a wrong answer', async () => {
     const { userId } = await registered();
     const { email } = await db().user.findUniqueOrThrow({ where: { id: userId } });

@@ -29,7 +29,7 @@ async function withPasskeys(count: number): Promise<{ userId: string; ids: strin
 }
 
 describe('passkeys', () => {
-  it('are made for host names, over https or on this machine, and not for IP addresses', () => {
+  it('can be created for host names, over https or on this machine, and not for IP addresses', () => {
     const sites = ['https://console.example', 'http://localhost:3000', 'http://console.example'];
     expect([...sites, 'https://10.0.0.1', 'https://[::1]:3000'].map(canHavePasskeys)).toEqual([
       ...[true, true, false],

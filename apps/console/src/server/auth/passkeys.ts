@@ -12,7 +12,7 @@ import type { Devices } from './devices.ts';
 
 export interface PasskeyView {
   readonly id: string;
-  /** Who keeps it, or where it was made. */
+  /** Who keeps it, or where it was created. */
   readonly name: string;
   readonly madeAt: Date | null;
 }
@@ -25,7 +25,7 @@ export interface Challenge<Options> {
 
 interface MadePasskey {
   readonly answer: RegistrationResponseJSON;
-  /** Where it is made, in words. */
+  /** Where it is created, in words. */
   readonly place: string;
   readonly headers: Headers;
 }
@@ -38,8 +38,9 @@ interface PasskeyAttempt {
 export type PasskeySignIn =
   | { readonly outcome: 'signed in'; readonly headers: Headers; readonly userId: string }
   /**
-   * The passkey is not one of an account here, or the attempt is over. Or it is the passkey of this
-   * user, and was not proven: the signature is wrong, or its device did not check who was using it.
+   * `userId` null: no account here has the passkey, or the attempt is over. Otherwise this user has
+   * it, but it was not proven: the signature is wrong, or its device did not check who was using
+   * it.
    */
   | { readonly outcome: 'wrong'; readonly userId: string | null };
 
@@ -50,11 +51,11 @@ export type PasskeySignIn =
  */
 export interface Passkeys {
   list(userId: string): Promise<readonly PasskeyView[]>;
-  /** Begins to make a passkey for the signed-in user. The caller has checked the password. */
+  /** Begins to create a passkey for the signed-in user. The caller has checked the password. */
   offer(headers: Headers): Promise<Challenge<PublicKeyCredentialCreationOptionsJSON> | null>;
   /**
-   * Stores the passkey that the browser has made. The first second factor of an account ends all
-   * other sessions: they began without it. Its recovery codes must have been made before.
+   * Stores the passkey that the browser has created. The first second factor of an account ends all
+   * other sessions: they began without it. The account must have recovery codes already.
    */
   add(made: MadePasskey): Promise<'added' | 'failed'>;
   /**
@@ -161,7 +162,7 @@ async function signIn(
 /** Browsers may send anything. The database would fail on some of it. */
 const isCredentialId = (id: unknown): boolean => typeof id === 'string' && /^[\w-]{1,1400}$/.test(id);
 
-/** What the plugin says about a passkey that it knows. */
+/** The plugin's error codes for a passkey that it knows. */
 const UNPROVEN = new Set(['AUTHENTICATION_FAILED', 'USER_NOT_VERIFIED']);
 
 /** Whose passkey an attempt failed to prove. Null: it was checked against none. */

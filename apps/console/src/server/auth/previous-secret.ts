@@ -3,8 +3,8 @@ import type { BetterAuthPlugin } from 'better-auth';
 import { createAuthMiddleware } from 'better-auth/api';
 
 /*
- * Replaces the secret that signs cookies, without signing anyone out. better-auth 1.7.25 knows
- * several secrets for what it encrypts (`secrets`), but verifies cookies with the current one only.
+ * Replaces the secret that signs cookies, without signing anyone out. better-auth 1.7.25 takes
+ * several secrets for encryption (`secrets`), but verifies cookies with the current one only.
  */
 
 /** The form of better-auth's `secrets`, the current one first. */
@@ -20,7 +20,7 @@ const versionOf = (secret: string): number =>
 
 /**
  * Accepts cookies that the previous secret signed, as if the current one had signed them. Browsers
- * keep their cookies, so they are signed out when the previous secret is given up.
+ * keep their old cookies, so giving up the previous secret signs them out.
  */
 export function acceptPrevious(current: string, previous: string): BetterAuthPlugin {
   const handler = createAuthMiddleware(async ({ request, headers: given }) => {

@@ -9,7 +9,7 @@ export interface ProviderFailure {
   readonly code?: string;
 }
 
-/** How what better-auth says begins or ends (1.7.25), and the step that it means. */
+/** How the messages of better-auth (1.7.25) begin or end, and the step that each means. */
 const STEPS: readonly (readonly [said: RegExp, step: string])[] = [
   [/^Discovery fetch failed|: discovery left no usable|: invalid jwks_uri/, 'discovery'],
   [/^Failed to validate authorization code/, 'token'],
@@ -19,7 +19,7 @@ const STEPS: readonly (readonly [said: RegExp, step: string])[] = [
 ];
 
 /**
- * A logger for better-auth that passes on only which step failed. What better-auth itself says may
+ * A logger for better-auth that passes on only which step failed. better-auth's own messages may
  * quote the provider's answer.
  */
 export const providerFailures = (
@@ -32,7 +32,7 @@ export const providerFailures = (
   },
 });
 
-/** @param error an answer that is no success, as an object, or what `fetch` rejected with */
+/** @param error an unsuccessful answer, as an object, or what `fetch` rejected with */
 function reasonOf(error: unknown): Omit<ProviderFailure, 'step'> {
   const { status, cause } = (error ?? {}) as { status?: unknown; cause?: { code?: unknown } };
   if (typeof status === 'number') return { status };

@@ -10,10 +10,10 @@ interface Resealed {
 }
 
 /**
- * Encrypts second factors under the current secret that were encrypted under the previous one, so
- * that nothing needs the previous one any more. Several consoles may do this at the same time. When
- * the signal aborts, this finishes the one in progress and rejects. The next start continues.
- * `unreadable`: those that neither secret opens. Their owners need `ctl member reset-two-factor`.
+ * Encrypts again, under the current secret, the second factors that the previous one encrypted, so
+ * that nothing needs it any more. Several consoles may do this at the same time. When the signal
+ * aborts, this finishes the one in progress and rejects. The next start continues. `unreadable`:
+ * those that neither secret opens. Their owners need `ctl member reset-two-factor`.
  */
 export async function resealSecondFactors(
   { db, auth }: { db: Db; auth: Auth },

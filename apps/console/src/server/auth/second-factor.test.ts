@@ -141,7 +141,7 @@ describe('an authenticator app', () => {
   it('can be added to an account whose passkeys are its second factor, which ends no session', async () => {
     const email = await account();
     const [laptop, phone] = [(await password(email)).headers, (await password(email)).headers];
-    // What making a passkey leaves: recovery codes, and an app that was never confirmed.
+    // What creating a passkey leaves: recovery codes, and an app that was never confirmed.
     const first = await factor.begin({ password: PASSWORD, headers: laptop });
     if (first.outcome !== 'begun') throw new Error(first.outcome);
     const { id: userId } = await db().user.update({ where: { email }, data: { twoFactorEnabled: true } });
@@ -177,7 +177,7 @@ describe('an authenticator app', () => {
     for (const part of [secret, raw, ...recoveryCodes]) expect(rows).not.toContain(part);
   });
 
-  it('can be replaced by each recovery code once, until new ones are made', async () => {
+  it('can be replaced by each recovery code once, until new ones are generated', async () => {
     const { email, recoveryCodes, headers } = await withApp();
     const come = async (code = '') =>
       (await factor.complete({ code, headers: (await password(email)).headers })).outcome;
@@ -257,7 +257,7 @@ describe('an authenticator app', () => {
     const lost = (await withApp()).email;
     await db().twoFactor.updateMany({ where: { user: { email: lost } }, data: { secret: '$ba$1$00' } });
     const both = { db: db(), auth: authWith(SECRET) };
-    // The first call stops before it has done any.
+    // The first call stops before it has resealed any.
     await expect(resealSecondFactors(both, AbortSignal.abort())).rejects.toThrow('aborted');
     const { signal } = new AbortController();
     expect(await resealSecondFactors(both, signal)).toEqual({ resealed: others, unreadable: 1 });
@@ -327,7 +327,7 @@ describe('an authenticator app', () => {
     expect(await factor.complete({ code: totp(uri), headers })).toMatchObject({ outcome: 'over' });
   });
 
-  it('is removed with the password alone, and not without', async () => {
+  it('can be removed with only the password, and not without it', async () => {
     const { email, headers } = await withApp();
     expect(await factor.remove({ password: 'wrong', headers })).toEqual({ outcome: 'wrong' });
     expect((await password(email)).outcome).toBe('second step');

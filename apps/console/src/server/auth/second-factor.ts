@@ -68,19 +68,20 @@ export interface SecondFactor {
   /** Begins to set up an app, and replaces the recovery codes, even if passkeys are in use. */
   begin(proof: WithPassword): Promise<SetUp>;
   /**
-   * Takes the new app into use. The first second factor of an account ends all other sessions: they
-   * began without it. Refused if an app is in use already: its codes are limited.
+   * Puts the new app into use. The first second factor of an account ends all other sessions: they
+   * began without it. Refused if an app is in use already: this call does not limit how many codes
+   * are tried.
    */
   confirm(proof: WithCode): Promise<Changed>;
-  /** Makes new recovery codes. The old ones stop working. */
+  /** Generates new recovery codes. The old ones stop working. */
   renewCodes(proof: WithPassword): Promise<Renewed>;
   /** Removes the app and all passkeys. */
   remove(proof: WithPassword): Promise<Removed>;
   /**
    * Completes a sign-in that has begun with a password, with a code of the app or a recovery code,
    * each of which works once. Five wrong codes end the sign-in. Ten in 15 minutes lock the
-   * account's second step until these are over, except in a browser that has completed one before:
-   * it has ten of its own.
+   * account's second step for the rest of that time, except in a browser that has completed one
+   * before: it has ten of its own.
    */
   complete(attempt: WithCode): Promise<SecondStep>;
 }

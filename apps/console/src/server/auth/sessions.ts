@@ -50,8 +50,8 @@ interface SessionsOptions {
 }
 
 /**
- * Every page and action begins with the current session, which is a moment's work. While the
- * database hangs, people learn of it after this time, not after that of the longest statement.
+ * Every page and action first looks up the current session, which normally takes a moment. While
+ * the database hangs, people learn of it after this time, before the statement times out.
  */
 const WAIT_MS = 8_000;
 
@@ -98,7 +98,7 @@ export function createSessions(options: SessionsOptions): UserSessions {
 
 /**
  * Ends what a password may have begun before passwords were turned off: sessions, and sign-ins that
- * wait for their second step. Nothing tells which sessions began without a password, so everyone
+ * wait for their second step. Nothing records which sessions began without a password, so everyone
  * who has one must sign in again. Their page keys end, too.
  */
 export async function endPasswordSessions(db: Db, endPageKeys: EndPageKeys): Promise<void> {

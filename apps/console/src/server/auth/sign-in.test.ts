@@ -286,7 +286,7 @@ describe('sign-in with a password', () => {
   });
 });
 
-/** Signs in with the first password. Something happens once that has been found to be right. */
+/** Signs in with the first password. `happens` runs once that password has been found right. */
 function signInDuring(happens: () => Promise<void>) {
   const verify: Hashing['verify'] = async (given) => {
     const isRight = await cheapHashing.verify(given);

@@ -25,9 +25,7 @@ const PER_EMAIL: Allowance = { attempts: 300, windowMs: 15 * 60_000 };
  * else can lock it out there.
  */
 const PER_EMAIL_AND_DEVICE: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
-/**
- * Expired sessions that one attempt deletes. It is more than the one session that it may create.
- */
+/** How many expired sessions one attempt deletes: more than the one that it may create. */
 const MAX_SESSIONS_DELETED = 100;
 
 /**

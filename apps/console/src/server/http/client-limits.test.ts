@@ -98,7 +98,7 @@ describe('a client of the console', () => {
     expect(read).toEqual([10]);
   });
 
-  it('is not let in while as many as allowed are connected', async () => {
+  it('is refused while as many clients as allowed are connected', async () => {
     await start({ maxConnections: 1 });
     const first = connect(site.port, '127.0.0.1').on('error', () => {});
     sockets.push(first);

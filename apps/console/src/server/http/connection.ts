@@ -8,7 +8,7 @@ const behind = new WeakMap<Socket, number>();
 /**
  * Resolves once all earlier requests of the same connection are answered. Node begins them all at
  * once, so one packet could ask for thousands of screens. Never resolves if the connection ends
- * before; too many requests end it.
+ * first. Too many requests end it.
  */
 export function nextOnConnection({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
   if (response.socket) return Promise.resolve();

@@ -1,9 +1,9 @@
-/** How many requests are begun at once, and how many wait for that. */
+/** How many requests may be under way at once, and how many may wait. */
 export interface QueueLimits {
   readonly atOnce: number;
   /** Of one address. Beyond it, requests are refused. */
   readonly maxWaiting: number;
-  /** After this time a request no longer counts as begun. Some answers last minutes. */
+  /** After this time a request no longer counts as under way. Some answers last minutes. */
   readonly countedMs: number;
 }
 

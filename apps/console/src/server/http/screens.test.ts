@@ -9,7 +9,7 @@ const START = `
   await startScreens({ dir: ${JSON.stringify(CONSOLE)}, host: '127.0.0.1', port: 1 });
   process.exit();`;
 
-it('the screens start without a word, because each line of the log is JSON', async () => {
+it('the screens print nothing when they start, because each line of the log is JSON', async () => {
   const env = { PATH: process.env.PATH, NODE_ENV: 'production' };
   const args = ['--input-type=module', '-e', START];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: CONSOLE, env });

@@ -43,7 +43,8 @@ const ANY_HOST = new Set(['0.0.0.0', '::']);
 
 export async function startScreens({ dir, host, port }: ScreensOptions): Promise<Screens> {
   const hostname = ANY_HOST.has(host) ? '127.0.0.1' : host;
-  // The framework prints how long that took when it reads it itself, whatever `quiet` says.
+  // When the framework reads its configuration itself, it prints how long that took, whatever
+  // `quiet` says.
   await readSilently(PHASE_PRODUCTION_SERVER, dir);
   const app = create({ dev: false, dir, quiet: true, hostname, port });
   await app.prepare();

@@ -23,7 +23,7 @@ export function securityHeaders(nonce: string, consoleUrl: string): Record<strin
     'content-security-policy': policy.join('; '),
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
-    // With no-referrer, forms sent without scripts would not tell their origin.
+    // With no-referrer, forms sent without scripts would not send their origin.
     'referrer-policy': 'same-origin',
     'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
     'cross-origin-opener-policy': 'same-origin',

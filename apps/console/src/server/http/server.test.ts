@@ -106,7 +106,7 @@ describe('the site', () => {
     ['POST', { 'sec-fetch-site': 'same-origin' }, undefined],
     ['GET', { origin: 'http://elsewhere.example' }, undefined],
   ])(
-    'has the screens take a change from its own pages whatever host a proxy names: %s with %j is for %s',
+    'makes the screens accept a change from its own pages, whatever host a proxy names: %s with %j is for %s',
     async (method, headers, host) => {
       const answer = await fetch(await start('http://console.example'), { method, headers });
       expect(((await answer.json()) as Record<string, string>)['x-forwarded-host']).toBe(host);
@@ -154,7 +154,7 @@ describe('the site', () => {
     expect(told).not.toHaveProperty('x-forwarded-proto');
   });
 
-  it('accepts every other address', async () => {
+  it('accepts an address with percent-encoded text', async () => {
     const url = await start('http://console.example');
     for (const path of ['/o/d%C3%A9mo', '/?q=100%25', '/?a=%2500', '/?%F0%9F%94%91=+'])
       expect((await fetch(url + path)).status).toBe(200);

@@ -141,7 +141,7 @@ const READING = new Set(['GET', 'HEAD']);
 
 /**
  * Whether a request may proceed: it changes nothing, or it comes from the console's own pages.
- * Otherwise another site could use a visitor's session. Browsers tell the origin in Origin and
+ * Otherwise another site could use a visitor's session. Browsers send the origin in Origin and
  * Sec-Fetch-Site.
  */
 const isOwn = ({ method = '', headers }: IncomingMessage, consoleUrl: string): boolean =>

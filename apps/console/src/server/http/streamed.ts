@@ -1,4 +1,6 @@
-/** Text as a response's body. Makes the next piece only when the reader has taken the last one. */
+/**
+ * Text as a response's body. Produces the next piece only when the reader has taken the last one.
+ */
 export function streamOf(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({

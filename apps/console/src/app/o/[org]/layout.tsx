@@ -6,7 +6,10 @@ import { Shell } from '#shell/shell.tsx';
 
 const NOT_FOUND = 'Not found · Tidegate';
 
-/** For an organization that does not exist, a screen does not have its usual title. */
+/**
+ * Where the organization does not exist, or the user does not belong to it, the title says so
+ * instead of naming the screen.
+ */
 export async function generateMetadata({ params }: { params: Promise<{ org: string }> }): Promise<Metadata> {
   const { org } = await params;
   // While the database is unavailable, the page that says so keeps the screen's title.

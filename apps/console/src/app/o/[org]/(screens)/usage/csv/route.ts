@@ -5,7 +5,7 @@ import { csvOfUsage } from '#usage/csv.ts';
 import { choiceOf, fileNameOf, periodOf } from '#usage/filter.ts';
 
 /**
- * Sends what the Usage screen shows for the same query as CSV, by day or hour, key and model. Reads
+ * Sends as CSV what the Usage screen shows for the same query, by day or hour, key and model. Reads
  * and sends one day or hour at a time.
  */
 export async function GET(
