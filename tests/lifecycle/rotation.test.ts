@@ -190,7 +190,7 @@ describe('the secret key', () => {
       called.push('meanwhile');
       await calls.more();
       const keys = { SECRET_KEY: second, SECRET_KEY_PREVIOUS: first };
-      const told = { unreadable: [], runnerTold: true };
+      const told = { unreadable: [], runnerReached: true };
       expect(await ctl(keys, 'secrets', 'reseal')).toMatchObject({ resealed: 1, unchanged: 1, ...told });
       expect(await ctl(keys, 'secrets', 'reseal')).toMatchObject({ resealed: 0, unchanged: 2, ...told });
 

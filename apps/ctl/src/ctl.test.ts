@@ -187,7 +187,7 @@ describe('an installation from the beginning', () => {
       ],
       ...['--url', 'http://127.0.0.1:9,http://127.0.0.1:10', '--upstream-key', 'sk-secret'],
     );
-    expect(model).toMatchObject({ name: 'small', condition: 'starting', runnerTold: true });
+    expect(model).toMatchObject({ name: 'small', condition: 'starting', runnerReached: true });
     expect(await json('model', 'list')).toMatchObject([{ name: 'small', contextTokens: 4_096, inFlight: 2 }]);
     expect(await json('model', 'stop', '--name', 'small')).toMatchObject({ condition: 'stopped' });
     expect(await json('model', 'start', '--name', 'small')).toMatchObject({ condition: 'starting' });
@@ -218,7 +218,7 @@ describe('an installation from the beginning', () => {
     });
     expect(JSON.stringify(await json('key', 'list'))).not.toContain(key.key);
     const gone = await json('model', 'delete', '--name', 'small');
-    expect(gone).toMatchObject({ id: model.id, name: 'small', runnerTold: true });
+    expect(gone).toMatchObject({ id: model.id, name: 'small', runnerReached: true });
     expect(Date.parse(String(gone.deletedAt))).not.toBeNaN();
     // It was starting. That is no longer so, and nothing else is known.
     expect(gone).not.toHaveProperty('condition');
@@ -404,7 +404,7 @@ describe('an installation from the beginning', () => {
         err: `Warning: ${url}: It refuses the upstream key (401).\n`,
       });
       if (format.length === 0) expect(out).toMatch(/\nclosed /);
-      else expect(JSON.parse(out)).toMatchObject({ name: 'closed', runnerTold: true });
+      else expect(JSON.parse(out)).toMatchObject({ name: 'closed', runnerReached: true });
       const again = await ctl(['model', 'publish', ...flags, '--url', url, ...format]);
       expect([again.status, again.err]).toEqual([1, 'A model "closed" is already published.\n']);
       await json('model', 'delete', '--name', 'closed');
@@ -433,7 +433,7 @@ describe('an installation from the beginning', () => {
     const before = asked.length;
     const { status, out, err } = await set('--context', '2', '--json');
     expect({ status, err }).toEqual({ status: 0, err: warning });
-    expect(JSON.parse(out)).toMatchObject({ id, contextTokens: 2, runnerTold: true });
+    expect(JSON.parse(out)).toMatchObject({ id, contextTokens: 2, runnerReached: true });
     const inspected = asked
       .slice(before)
       .flatMap(({ method, request }) => (method === 'inspect' ? [request] : []));
@@ -819,7 +819,7 @@ describe('what is deleted for good', () => {
     );
     expect(await json('org', 'delete', '--org', 'short-lived', '--confirm', 'Short lived')).toEqual({
       id,
-      runnerTold: true,
+      runnerReached: true,
       usageDeleted: true,
     });
     expect(asked).toContainEqual({ method: 'forgetOrg', request: { orgId: id } });

@@ -423,7 +423,7 @@ describe('models', () => {
     );
     expect(published).toMatchObject({
       condition: 'starting',
-      runnerTold: true,
+      runnerReached: true,
       driver: 'external',
       sleepAfterS: null,
     });
@@ -507,7 +507,7 @@ describe('models', () => {
     expect(fixture.runner.calls).toEqual([`refresh ${id}`, `stop ${id}`, `start ${id}`]);
     fixture.runner.away = true;
     expect(refusal(await fixture.control.stopModel(OPERATOR, { org, name: 'm' })).code).toBe('unavailable');
-    expect(value(await fixture.control.deleteModel(OPERATOR, { org, name: 'm' })).runnerTold).toBe(false);
+    expect(value(await fixture.control.deleteModel(OPERATOR, { org, name: 'm' })).runnerReached).toBe(false);
     expect(value(await fixture.control.listModels(OPERATOR, { org }))).toEqual([]);
   });
 

@@ -90,7 +90,7 @@ export function describeLeaving(world: () => Leaving): void {
 
         const confirm = `Org ${gone.mark}`;
         const deleted = must(await control.deleteOrg(OPERATOR, { org: gone.slug, confirm }));
-        expect(deleted).toEqual({ id: gone.id, runnerTold: true, usageDeleted: true });
+        expect(deleted).toEqual({ id: gone.id, runnerReached: true, usageDeleted: true });
 
         await eventually(() => !isPidAlive(pid));
         for (const base of gateways)

@@ -10,7 +10,7 @@ export interface PasskeyRow {
   readonly id: string;
   readonly name: string;
   /** ISO 8601. */
-  readonly madeAt: string | null;
+  readonly createdAt: string | null;
 }
 
 interface PasskeyListProps {
@@ -55,14 +55,14 @@ interface RowProps {
   readonly onRemove: () => void;
 }
 
-function Row({ passkey: { name, madeAt }, onRemove }: RowProps) {
+function Row({ passkey: { name, createdAt }, onRemove }: RowProps) {
   return (
     <li className="flex items-center justify-between gap-4 px-5 py-3 text-sm">
       <div className="min-w-0">
         <p className="font-medium">{name}</p>
-        {madeAt ? (
+        {createdAt ? (
           <p className="mt-0.5 text-xs text-muted">
-            Passkey, added <Time iso={madeAt} />
+            Passkey, added <Time iso={createdAt} />
           </p>
         ) : null}
       </div>

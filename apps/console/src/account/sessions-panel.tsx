@@ -58,7 +58,7 @@ export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionVi
       >
         <p>
           All your sessions end, on every device, including this one. API keys keep working, except those that
-          Try it has made for you.
+          Try it has created for you.
         </p>
       </Confirm>
     </Panel>

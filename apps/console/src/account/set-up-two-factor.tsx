@@ -8,7 +8,7 @@ import { CopyButton } from '../ui/code.tsx';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { Note, PageHeader, Panel } from '../ui/page.tsx';
-import { makePasskey } from './make-passkey.ts';
+import { createPasskey } from './create-passkey.ts';
 import { RecoveryCodes } from './recovery-codes.tsx';
 import { beginTwoFactor, confirmTwoFactor, type NewApp } from './two-factor-actions.ts';
 
@@ -119,7 +119,7 @@ function PasskeyStep({ password }: { password: string }) {
             {refusal.message}
           </Note>
         ) : null}
-        <Button isPending={pending} onPress={() => act(() => makePasskey(password))}>
+        <Button isPending={pending} onPress={() => act(() => createPasskey(password))}>
           Create a passkey
         </Button>
       </div>

@@ -6,7 +6,7 @@ import { OnceDialog } from '../ui/dialogs.tsx';
 import { Link } from '../ui/link.tsx';
 import { Panel } from '../ui/page.tsx';
 import { AskPassword } from './ask-password.tsx';
-import { makePasskey } from './make-passkey.ts';
+import { createPasskey } from './create-passkey.ts';
 import { PasskeyList, type PasskeyRow } from './passkey-list.tsx';
 import { RecoveryCodes } from './recovery-codes.tsx';
 import { removeTwoFactor, renewRecoveryCodes } from './two-factor-actions.ts';
@@ -77,7 +77,7 @@ function NewPasskey({ email, onClose }: AskingProps) {
       email={email}
       title="Add a passkey"
       confirm="Create a passkey"
-      action={makePasskey}
+      action={createPasskey}
       onDone={done}
       onClose={onClose}
     >

@@ -39,7 +39,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'account.addPasskey': 'Added a passkey to',
   'account.removePasskey': 'Removed a passkey from',
   'account.useBackupCode': 'Used a recovery code of',
-  'account.renewRecoveryCodes': 'Made new recovery codes for',
+  'account.renewRecoveryCodes': 'Generated new recovery codes for',
 };
 
 const SUBJECTS = ['name', 'email', 'plan'] as const;

@@ -190,7 +190,7 @@ function Expires({ expiresAt, expiresOn }: Pick<KeyDetail, 'expiresAt' | 'expire
   if (expiresAt)
     return (
       <>
-        with the page that made it, and <Time iso={expiresAt} /> at the latest
+        with the page that created it, or <Time iso={expiresAt} /> at the latest
       </>
     );
   return expiresOn ? <>at the end of {<Day day={expiresOn} />} (UTC)</> : 'Never';

@@ -44,7 +44,7 @@ export function ChangeRole({ org, me, change, onClose }: ChangeRoleProps) {
       <p>
         {isMe ? 'You' : 'They'} can then {MAY[to]}.
         {losesOwner
-          ? ` Open invitations that ${isMe ? 'you' : 'they'} made stop working, and so does any key that Try it has made for ${isMe ? 'you' : 'them'}.`
+          ? ` Open invitations that ${isMe ? 'you' : 'they'} created stop working, and so does any key that Try it has created for ${isMe ? 'you' : 'them'}.`
           : ''}
       </p>
       {isMe && losesOwner ? <p>Only another owner can make you an owner again.</p> : null}

@@ -27,7 +27,7 @@ export function RemoveMember({ org, me, member, onClose }: RemoveMemberProps) {
     >
       <p>
         {isMe ? 'You lose' : 'They lose'} access to this organization immediately. Open invitations that{' '}
-        {isMe ? 'you' : 'they'} made stop working, and so does any key that Try it has made for{' '}
+        {isMe ? 'you' : 'they'} created stop working, and so does any key that Try it has created for{' '}
         {isMe ? 'you' : 'them'}. Other keys keep working: they belong to the organization.
       </p>
     </Confirm>

@@ -49,7 +49,7 @@ export function RequireTwoFactor({ org, isRequired, lacking }: RequireTwoFactorP
                 ? 'All members have it, or sign in with the identity provider.'
                 : `${lacking === 1 ? 'One member has' : `${lacking} members have`} not set it up yet, and must do so before any screen of this organization opens.`}
             </p>
-            <p>API keys keep working, except those that Try it has made for them.</p>
+            <p>API keys keep working, except those that Try it has created for them.</p>
           </>
         )}
       </Confirm>

@@ -34,7 +34,7 @@ export const stopModel = async (org: string, name: string): Promise<Result<Model
 export const deleteModel = async (org: string, name: string): Promise<Result<DeletedModelView>> =>
   asUser(async (actor) => {
     const deleted = await services().control.deleteModel(actor, { org, name });
-    if (!deleted.ok || deleted.value.runnerTold) return deleted;
+    if (!deleted.ok || deleted.value.runnerReached) return deleted;
     const notInForce = `“${deleted.value.name}” is deleted. The runner is not available right now: until it is back, requests to the model may still be answered.`;
     return { ...deleted, notInForce };
   });

@@ -14,7 +14,7 @@ export const isOverrulable = (refusal: ControlRefusal | null): boolean =>
   refusal?.field === undefined && (refusal?.code === 'unavailable' || refusal?.code === 'limit_reached');
 
 /** What a check found, as sentences. */
-export const textOfCheck = ({ told }: ModelCheck): string => told.map(({ text }) => text).join(' ');
+export const textOfCheck = ({ findings }: ModelCheck): string => findings.map(({ text }) => text).join(' ');
 
 /** What a check of servers found. Screen readers announce it. */
 export function CheckResult({ check, anyway }: CheckResultProps) {
@@ -25,10 +25,10 @@ export function CheckResult({ check, anyway }: CheckResultProps) {
   }, [check, anyway]);
   return (
     <div role="status" ref={shown}>
-      {check?.ok === true ? <Told check={check} className="mt-3 text-sm leading-6 text-muted" /> : null}
+      {check?.ok === true ? <Findings check={check} className="mt-3 text-sm leading-6 text-muted" /> : null}
       {check?.ok === false ? (
         <Note kind="warning" className="mt-3">
-          <Told check={check} />
+          <Findings check={check} />
           {anyway ? (
             <p className="mt-1">You can {anyway} it anyway. It runs when its servers can be called.</p>
           ) : null}
@@ -38,12 +38,12 @@ export function CheckResult({ check, anyway }: CheckResultProps) {
   );
 }
 
-function Told({ check: { told }, className = '' }: { check: ModelCheck; className?: string }) {
+function Findings({ check: { findings }, className = '' }: { check: ModelCheck; className?: string }) {
   return (
     <ul className={`space-y-1 wrap-anywhere ${className}`}>
-      {told.map(({ url, text }) => (
+      {findings.map(({ url, text }) => (
         <li key={url}>
-          {told.length > 1 ? <span className="block font-mono text-xs">{url}</span> : null}
+          {findings.length > 1 ? <span className="block font-mono text-xs">{url}</span> : null}
           {text}
         </li>
       ))}

@@ -44,7 +44,7 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
     if (found && !found.ok) return setDoubt(found);
     const changed = await act(() => changeModel(input));
     if (!changed) return;
-    if (changed.runnerTold) toast.success(`Model changed.${found ? ` ${textOfCheck(found)}` : ''}`);
+    if (changed.runnerReached) toast.success(`Model changed.${found ? ` ${textOfCheck(found)}` : ''}`);
     else toast.warning('The change is saved. It takes effect when the runner is back.');
     onClose();
   };

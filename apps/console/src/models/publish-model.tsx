@@ -61,7 +61,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
     const published = await publishing.act(() => publishModel(publicationInputOf(org, typed)));
     if (!published) return;
     const reached = found ? ` ${textOfCheck(found)}` : '';
-    if (published.runnerTold) toast.success(`“${published.name}” is published.${reached}`);
+    if (published.runnerReached) toast.success(`“${published.name}” is published.${reached}`);
     else
       toast.warning(
         `“${published.name}” is published. The runner is not available right now and will start it when it is back.`,

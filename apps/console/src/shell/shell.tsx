@@ -3,9 +3,9 @@
 import type { Role } from '@tidegate/control';
 import { usePathname } from 'next/navigation';
 import { type ReactNode, useEffect } from 'react';
+import { HideUntilComplete } from '../ui/hide-until-complete.tsx';
 import { Link } from '../ui/link.tsx';
 import { Mark } from '../ui/mark.tsx';
-import { Whole } from '../ui/whole.tsx';
 import type { Attention } from './attention.ts';
 import { AttentionDot } from './attention-dot.tsx';
 import { placeOf } from './last-place.ts';
@@ -68,7 +68,7 @@ export function Shell({ org, orgs, user, attention = {}, children }: ShellProps)
         </div>
       </aside>
       <main id="main" tabIndex={-1} className="min-w-0 px-4 py-6 outline-none sm:px-8 lg:px-10 lg:py-9">
-        <Whole className="mx-auto max-w-6xl">{children}</Whole>
+        <HideUntilComplete className="mx-auto max-w-6xl">{children}</HideUntilComplete>
       </main>
     </div>
   );

@@ -120,7 +120,7 @@ interface StepCardProps {
 }
 
 /** Has the same height whether it is done or not, so that a tick moves nothing. Code comes last. */
-function StepCard({ number, step: { done, told }, title, children }: StepCardProps) {
+function StepCard({ number, step: { done, says }, title, children }: StepCardProps) {
   return (
     <li className="card-surface flex gap-4 p-5">
       <span
@@ -136,8 +136,8 @@ function StepCard({ number, step: { done, told }, title, children }: StepCardPro
           {title}
           {done ? <span className="sr-only"> (done)</span> : null}
         </h2>
-        <p className="mb-2 line-clamp-2 min-h-6 text-[0.8125rem] wrap-anywhere" role="status" title={told}>
-          {told}
+        <p className="mb-2 line-clamp-2 min-h-6 text-[0.8125rem] wrap-anywhere" role="status" title={says}>
+          {says}
         </p>
         {children}
       </div>

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type Progress, stepsOf } from './steps.ts';
 
 const NOTHING: Progress = { models: [], keys: [], requests: 0, errors: 0 };
-const told = (begun: Partial<Progress>) => stepsOf({ ...NOTHING, ...begun });
+const steps = (begun: Partial<Progress>) => stepsOf({ ...NOTHING, ...begun });
 const model = (
   name: string,
   condition: Progress['models'][number]['condition'],
@@ -16,7 +16,7 @@ const model = (
 
 describe('the first steps', () => {
   it('are all to be done in an empty organization', () => {
-    expect(Object.values(told({})).map(({ done }) => done)).toEqual([false, false, false]);
+    expect(Object.values(steps({})).map(({ done }) => done)).toEqual([false, false, false]);
   });
 
   it.each([
@@ -36,19 +36,19 @@ describe('the first steps', () => {
       'a cannot be called. Its server does not answer.',
     ],
   ])('tick the model only if one can answer: %j', (models, done, what) => {
-    expect(told({ models }).model).toEqual({ done, told: what });
+    expect(steps({ models }).model).toEqual({ done, says: what });
   });
 
   it('tick the key if one works', () => {
-    expect(told({ keys: ['Laptop'] }).key).toEqual({ done: true, told: 'Laptop works.' });
-    expect(told({ keys: ['Laptop', 'CI'] }).key).toEqual({ done: true, told: '2 keys work.' });
+    expect(steps({ keys: ['Laptop'] }).key).toEqual({ done: true, says: 'Laptop works.' });
+    expect(steps({ keys: ['Laptop', 'CI'] }).key).toEqual({ done: true, says: '2 keys work.' });
   });
 
   it('end with an answer, not with an error', () => {
-    expect(told({ requests: 2, errors: 2 }).request).toEqual({
+    expect(steps({ requests: 2, errors: 2 }).request).toEqual({
       done: false,
-      told: 'A request has arrived, but ended without a complete answer.',
+      says: 'A request has arrived, but ended without a complete answer.',
     });
-    expect(told({ requests: 2, errors: 1 }).request.done).toBe(true);
+    expect(steps({ requests: 2, errors: 1 }).request.done).toBe(true);
   });
 });

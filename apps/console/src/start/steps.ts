@@ -14,7 +14,7 @@ export interface Progress {
 export interface GuideStep {
   readonly done: boolean;
   /** What has happened, or is awaited. */
-  readonly told: string;
+  readonly says: string;
 }
 
 /** The steps from an empty organization to its first answer. Each is done when it has happened. */
@@ -29,26 +29,26 @@ export function stepsOf(begun: Progress): {
 function modelStep({ models }: Progress): GuideStep {
   const [first] = models;
   const shown = firstUsable(models) ?? first;
-  if (!shown) return { done: false, told: 'No model is published yet.' };
+  if (!shown) return { done: false, says: 'No model is published yet.' };
   const { name, condition, conditionReason, replicas } = shown;
   if (condition === 'running') {
     const up = replicas ? `, ${replicas.up} of ${replicas.total} up` : '';
-    return { done: true, told: `${name} is running${up}.` };
+    return { done: true, says: `${name} is running${up}.` };
   }
   if (condition === 'asleep')
-    return { done: true, told: `${name} is asleep. It wakes with the first request.` };
+    return { done: true, says: `${name} is asleep. It wakes with the first request.` };
   const [why] = (conditionReason ?? '').split('\n');
   const state = condition === 'failed' ? 'cannot be called' : `is ${condition}`;
-  return { done: false, told: `${name} ${state}.${why ? ` ${why}` : ''}` };
+  return { done: false, says: `${name} ${state}.${why ? ` ${why}` : ''}` };
 }
 
 function keyStep({ keys: [first, ...others] }: Progress): GuideStep {
-  if (first === undefined) return { done: false, told: 'There is no key yet.' };
-  return { done: true, told: others.length > 0 ? `${others.length + 1} keys work.` : `${first} works.` };
+  if (first === undefined) return { done: false, says: 'There is no key yet.' };
+  return { done: true, says: others.length > 0 ? `${others.length + 1} keys work.` : `${first} works.` };
 }
 
 function requestStep({ requests, errors }: Progress): GuideStep {
-  if (requests > errors) return { done: true, told: 'The first answer has been given.' };
-  if (requests === 0) return { done: false, told: 'Waiting for the first request.' };
-  return { done: false, told: 'A request has arrived, but ended without a complete answer.' };
+  if (requests > errors) return { done: true, says: 'The first answer has been given.' };
+  if (requests === 0) return { done: false, says: 'Waiting for the first request.' };
+  return { done: false, says: 'A request has arrived, but ended without a complete answer.' };
 }

@@ -9,7 +9,7 @@ import type { KeyChoice } from './use-key-choice.ts';
 const SOURCES = [
   {
     id: 'page',
-    text: 'Made for this page',
+    text: 'Created for this page',
     hint: 'With the first message. Ends when you leave, or after an hour.',
   },
   { id: 'pasted', text: 'One that you paste', hint: 'Any active key of the organization' },
@@ -19,18 +19,18 @@ interface RequestPanelProps {
   readonly models: readonly Pick<ModelView, 'name' | 'kind'>[];
   readonly keyChoice: KeyChoice;
   /** Whether the page can create a key. */
-  readonly mayMakeKey: boolean;
+  readonly mayCreateKey: boolean;
   readonly settings: TrySettings;
   readonly onChange: (part: Partial<TrySettings>) => void;
 }
 
 /** The key, the model and the parameters that messages are sent with. */
-export function RequestPanel({ models, keyChoice, mayMakeKey, settings, onChange }: RequestPanelProps) {
+export function RequestPanel({ models, keyChoice, mayCreateKey, settings, onChange }: RequestPanelProps) {
   const { source, setSource, pasted, setPasted } = keyChoice;
   return (
     <Panel title="Request" className="max-xl:order-first">
       <div className="grid grid-cols-1 gap-4 px-5 pb-5 sm:grid-cols-2 xl:grid-cols-1">
-        {mayMakeKey ? <Choice label="Key" options={SOURCES} value={source} onChange={setSource} /> : null}
+        {mayCreateKey ? <Choice label="Key" options={SOURCES} value={source} onChange={setSource} /> : null}
         {source === 'pasted' ? (
           <Field
             label="API key"

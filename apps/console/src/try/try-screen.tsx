@@ -76,7 +76,7 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
           <RequestPanel
             models={models}
             keyChoice={keyChoice}
-            mayMakeKey={mayChange}
+            mayCreateKey={mayChange}
             settings={settings}
             onChange={change}
           />

@@ -14,10 +14,10 @@ export interface KeyChoice {
   readonly keys: KeySource | null;
 }
 
-/** @param mayMakeKey otherwise a key must be pasted */
-export function useKeyChoice(org: string, mayMakeKey: boolean): KeyChoice {
+/** @param mayCreateKey otherwise a key must be pasted */
+export function useKeyChoice(org: string, mayCreateKey: boolean): KeyChoice {
   const pageKey = usePageKey(org);
-  const [source, setSource] = useState<KeyChoice['source']>(mayMakeKey ? 'page' : 'pasted');
+  const [source, setSource] = useState<KeyChoice['source']>(mayCreateKey ? 'page' : 'pasted');
   const [pasted, setPasted] = useState('');
   const own = pasted.trim() === '' ? null : pastedKey(pasted.trim());
   return { source, setSource, pasted, setPasted, keys: source === 'page' ? pageKey : own };

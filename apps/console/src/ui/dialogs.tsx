@@ -48,7 +48,7 @@ export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnsw
 }
 
 /** Longer than a double click takes, including the answer to its first click. */
-const MEANT_FOR_IT_MS = 800;
+const DOUBLE_CLICK_MS = 800;
 
 interface OnceDialogProps extends Pick<DialogProps, 'onClose' | 'title' | 'children' | 'size'> {
   /** For the button that closes it. */
@@ -62,7 +62,7 @@ interface OnceDialogProps extends Pick<DialogProps, 'onClose' | 'title' | 'child
 export function OnceDialog({ close, onClose, children, ...props }: OnceDialogProps) {
   const [isSeen, setSeen] = useState(false);
   useEffect(() => {
-    const timer = setTimeout(() => setSeen(true), MEANT_FOR_IT_MS);
+    const timer = setTimeout(() => setSeen(true), DOUBLE_CLICK_MS);
     return () => clearTimeout(timer);
   }, []);
   return (

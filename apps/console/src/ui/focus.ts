@@ -5,8 +5,8 @@ import { useEffect, useLayoutEffect } from 'react';
 /** Toasts call themselves dialogs, too. */
 const DIALOGS = '[role=dialog], [role=alertdialog]:not([aria-modal=false])';
 /** Enough looks for a dialog to fade out, and even for a slow page to show what was changed. */
-const LOOKS = 300;
-const LOOK_EVERY_MS = 100;
+const MAX_POLLS = 300;
+const POLL_EVERY_MS = 100;
 
 /** The last element outside of dialogs that had the focus. */
 let last: HTMLElement | null = null;
@@ -34,15 +34,15 @@ function heading(): HTMLElement | null {
   return found;
 }
 
-const mend = (): void => destination(last, heading())?.focus({ preventScroll: true });
+const restoreFocus = (): void => destination(last, heading())?.focus({ preventScroll: true });
 
 /** Calls `look` again and again for half a minute, until it returns true. */
-function lookAWhile(look: () => boolean): void {
-  let looks = 0;
+function pollBriefly(look: () => boolean): void {
+  let polls = 0;
   const timer = setInterval(() => {
-    looks += 1;
-    if (look() || looks === LOOKS) clearInterval(timer);
-  }, LOOK_EVERY_MS);
+    polls += 1;
+    if (look() || polls === MAX_POLLS) clearInterval(timer);
+  }, POLL_EVERY_MS);
 }
 
 /**
@@ -50,9 +50,9 @@ function lookAWhile(look: () => boolean): void {
  */
 export function watchFocus(): void {
   const focused = document.activeElement;
-  lookAWhile(() => {
+  pollBriefly(() => {
     if (focused?.isConnected || !isLost()) return false;
-    mend();
+    restoreFocus();
     return true;
   });
 }
@@ -62,7 +62,7 @@ export function watchFocus(): void {
  * link.
  */
 export function focusHeadingOf(path: string): void {
-  lookAWhile(() => {
+  pollBriefly(() => {
     if (location.pathname !== path || isDialogOpen()) return false;
     const target = heading();
     // A page that loads has a heading of its own.
@@ -89,10 +89,10 @@ export function useFocusReturn(isOpen: boolean): void {
     if (!isOpen) return;
     return () => {
       let isClosed = false;
-      lookAWhile(() => {
+      pollBriefly(() => {
         // Once the dialog is closed, this restores the focus only if the focused element has
         // disappeared: a click on nothing gives it up on purpose.
-        if (!isDialogOpen() && isLost() && !(isClosed && last?.isConnected)) mend();
+        if (!isDialogOpen() && isLost() && !(isClosed && last?.isConnected)) restoreFocus();
         isClosed ||= !isDialogOpen();
         return false;
       });

@@ -13,7 +13,7 @@ import { flagsOf, secretGiven } from './secret.ts';
 import { given, list, toWhole, verb, yesNo } from './verb.ts';
 
 const warning = (model: ModelChange): string | undefined =>
-  model.runnerTold
+  model.runnerReached
     ? undefined
     : 'Saved, but the runner could not be reached. It will read the change when it is back.';
 
@@ -137,7 +137,7 @@ function tellFound<T>({ io }: Context, found: Result<ModelCheck | null>, result:
   if (!result.ok) return result;
   if (!found.ok) io.err(`Warning: ${found.refusal.message}\n`);
   else
-    for (const { url, problem, text } of found.value?.told ?? [])
+    for (const { url, problem, text } of found.value?.findings ?? [])
       io.err(`${problem ? 'Warning: ' : ''}${url}: ${text}\n`);
   return result;
 }

@@ -7,8 +7,8 @@ import { addPublishCommand, addSetCommand, nameFlag } from './model-settings.ts'
 import { listed, one } from './model-text.ts';
 import { given, type Org, operation } from './verb.ts';
 
-const untold = ({ runnerTold }: DeletedModelView): string | undefined =>
-  runnerTold ? undefined : 'The runner could not be reached: it will end the model once it is back.';
+const notReached = ({ runnerReached }: DeletedModelView): string | undefined =>
+  runnerReached ? undefined : 'The runner could not be reached: it will end the model once it is back.';
 
 interface OneModel extends Org {
   readonly name: string;
@@ -78,6 +78,6 @@ export function addModelCommand(program: Command, context: Context): void {
     flags: [nameFlag],
     run: (control, which: OneModel) => control.deleteModel(OPERATOR, modelOf(which)),
     human: ({ name }) => `${name} is deleted; its usage stays.`,
-    warning: untold,
+    warning: notReached,
   });
 }

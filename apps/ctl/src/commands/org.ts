@@ -13,8 +13,8 @@ const columns: Column<OrgView>[] = [
 const one = (org: OrgView): string => table([org], columns);
 const deleted = ({ id, usageDeleted }: DeletedOrgView): string =>
   `${id} is deleted.${usageDeleted ? '' : ' Metering is deleting the rest of its usage.'}`;
-const untold = ({ runnerTold }: DeletedOrgView): string | undefined =>
-  runnerTold ? undefined : 'The runner could not be reached: it will end the models once it is back.';
+const notReached = ({ runnerReached }: DeletedOrgView): string | undefined =>
+  runnerReached ? undefined : 'The runner could not be reached: it will end the models once it is back.';
 
 async function listed(control: Control, { org }: Org): Promise<Result<OrgView[]>> {
   const all = await control.listOrgs(OPERATOR);
@@ -60,6 +60,6 @@ export function addOrgCommand(program: Command, context: Context): void {
     run: (control, { org, confirm }: Org & { confirm: string }) =>
       control.deleteOrg(OPERATOR, { confirm, ...given({ org }) }),
     human: deleted,
-    warning: untold,
+    warning: notReached,
   });
 }

@@ -43,8 +43,8 @@ export function addPoolCommand(program: Command, context: Context): void {
     run: (control, { name, capacity }: { name: string; capacity: number }) =>
       control.setPool(OPERATOR, { name, capacity }),
     human: (pool) => table([pool], columns),
-    warning: ({ runnerTold }) =>
-      runnerTold
+    warning: ({ runnerReached }) =>
+      runnerReached
         ? undefined
         : 'Saved, but the runner could not be reached. It notices within half a minute of being back.',
   });

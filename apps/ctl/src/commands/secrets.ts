@@ -10,8 +10,8 @@ const human = ({ resealed, unchanged, unreadable }: Resealed): string =>
     ['Unchanged', unchanged],
     ['Unreadable', unreadable.length],
   ]);
-const untold = ({ runnerTold }: Resealed): string | undefined =>
-  runnerTold
+const notReached = ({ runnerReached }: Resealed): string | undefined =>
+  runnerReached
     ? undefined
     : 'Not every runner could be reached. Those that were not told will read the keys when they are back.';
 
@@ -35,7 +35,7 @@ export function addSecretsCommand(program: Command, context: Context): void {
     org: null,
     run: (control) => control.resealSecrets(OPERATOR),
     human,
-    warning: untold,
+    warning: notReached,
     failure: unopened,
   });
 }

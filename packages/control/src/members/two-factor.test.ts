@@ -29,7 +29,7 @@ async function setUp({ userId }: User): Promise<void> {
   await db().user.update({ where: { id: userId }, data: { twoFactorEnabled: true } });
 }
 
-async function makePasskey({ userId }: User): Promise<void> {
+async function createPasskey({ userId }: User): Promise<void> {
   const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
   await db().passkey.create({ data: { id: `pas_${userId}`, userId, credentialID: userId, ...made } });
 }
@@ -160,7 +160,7 @@ describe('an operator', () => {
     value(await fixture.control.addMember(OPERATOR, { org: two, email: ada.email, role: 'viewer' }));
     for (const user of [ada, bob]) {
       await setUp(user);
-      await makePasskey(user);
+      await createPasskey(user);
       const { userId } = user;
       const expiresAt = new Date(clock.now() + 1_000);
       await db().session.create({ data: { id: `ses_${userId}`, token: userId, userId, expiresAt } });
@@ -191,7 +191,7 @@ describe('an operator', () => {
   it('removes passkeys of an account that has no other second factor, and ends its sessions', async () => {
     const org = await fixture.org('Passkeys alone');
     const ada = await withPassword(org, 'member');
-    await makePasskey(ada);
+    await createPasskey(ada);
     await fixture.session(ada);
     const { userId, email } = ada;
     clock.advance(1);

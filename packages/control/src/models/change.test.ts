@@ -36,7 +36,7 @@ describe('a published model', () => {
     const id = await publish({ ...external, upstreamKey: 'sk-old', upstreamModel: 'a', healthPath: '/up' });
     const before = await rowOf(id);
     const changed = value(await change({ urls: ['http://127.0.0.1:8'], contextTokens: 8_192 }));
-    expect(changed).toMatchObject({ id, name: 'm', contextTokens: 8_192, runnerTold: true });
+    expect(changed).toMatchObject({ id, name: 'm', contextTokens: 8_192, runnerReached: true });
     expect(await rowOf(id)).toEqual({
       ...before,
       contextTokens: 8_192,
@@ -143,7 +143,7 @@ describe('a published model', () => {
     const refused = refusal(await change({ pool: 'gpu0' }));
     expect(refused).toMatchObject({ field: 'pool', message: expect.stringMatching(/^Stop the model first/) });
     await db().model.update({ where: { id }, data: { condition: 'stopped' } });
-    expect(value(await change({ pool: 'gpu0' }))).toMatchObject({ pool: 'gpu0', runnerTold: true });
+    expect(value(await change({ pool: 'gpu0' }))).toMatchObject({ pool: 'gpu0', runnerReached: true });
     expect(fixture.runner.calls.slice(1)).toEqual([`refresh ${id}`, `refresh ${id} gpu0`]);
     await db().model.update({ where: { id }, data: { pool: 'local', condition: 'running' } });
     await led(-1);

@@ -50,7 +50,7 @@ describe('a check before a change', () => {
     const found = value(await check({ urls: ['http://gpu2:8000'] }));
     expect(found).toMatchObject({
       ok: true,
-      told: [{ url: AFTER, problem: false, text: 'Reached vLLM 0.11.0. It serves a, context 8,192.' }],
+      findings: [{ url: AFTER, problem: false, text: 'Reached vLLM 0.11.0. It serves a, context 8,192.' }],
     });
     expect(fixture.runner.inspected).toEqual([
       { baseUrl: AFTER, upstreamModel: 'a', upstreamModelAssumed: false, ...kept },
@@ -78,7 +78,7 @@ describe('a check before a change', () => {
   it('finds a context that is longer than the served one, as it is and as it will be', async () => {
     await publish({ upstreamModel: 'a', contextTokens: 9_000 });
     const text = 'Reached vLLM 0.11.0. It serves a. Its context is 8,192, less than 9,000.';
-    expect(value(await check({ urls: [AFTER] }))).toMatchObject({ ok: false, told: [{ text }] });
+    expect(value(await check({ urls: [AFTER] }))).toMatchObject({ ok: false, findings: [{ text }] });
     expect(value(await check({ contextTokens: 8_192 }))).toMatchObject({ ok: true });
   });
 

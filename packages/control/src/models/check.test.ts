@@ -34,14 +34,14 @@ afterAll(async () => {
 
 const check = (input: object = {}, actor = OPERATOR) =>
   fixture.control.checkModel(actor, { org, urls: ['http://gpu1:8000'], ...input });
-const told = async (input: object = {}) => value(await check(input)).told.map(({ text }) => text);
+const findingsOf = async (input: object = {}) => value(await check(input)).findings.map(({ text }) => text);
 
 describe('a check before publishing', () => {
   it('says what was reached, what it serves and with which context, to fill in the form from', async () => {
     fixture.runner.servers.set(URL_A, vllm(served('org/a', 32_768), served('b', 32_768, true)));
     expect(value(await check({ upstreamKey: 'sk-up' }))).toEqual({
       ok: true,
-      told: [
+      findings: [
         { url: URL_A, problem: false, text: 'Reached vLLM 0.11.0. It serves org/a and b, context 32,768.' },
       ],
       models: [
@@ -71,12 +71,12 @@ describe('a check before publishing', () => {
 
   it('finds a context that is longer than the served one', async () => {
     fixture.runner.servers.set(URL_A, vllm(served('a', 4_096), served('b', 8_192)));
-    const { ok, told: said } = value(await check({ name: 'a', contextTokens: 8_192 }));
+    const { ok, findings: said } = value(await check({ name: 'a', contextTokens: 8_192 }));
     expect([ok, said[0]?.text]).toEqual([
       false,
       'Reached vLLM 0.11.0. It serves a and b. Its context is 4,096, less than 8,192.',
     ]);
-    expect(await told({ name: 'b', contextTokens: 8_192 })).toEqual([
+    expect(await findingsOf({ name: 'b', contextTokens: 8_192 })).toEqual([
       'Reached vLLM 0.11.0. It serves a and b, context 8,192.',
     ]);
   });
@@ -85,7 +85,7 @@ describe('a check before publishing', () => {
     const problem = 'The server refused the upstream key (401).';
     fixture.runner.servers.set(URL_A, vllm(served('a', 8_192), served('b')));
     fixture.runner.servers.set(URL_B, { ...vllm(served('a', 4_096)), problem });
-    const { ok, told: said, models } = value(await check({ urls: [URL_A, URL_B] }));
+    const { ok, findings: said, models } = value(await check({ urls: [URL_A, URL_B] }));
     expect([ok, said.map(({ text }) => text)]).toEqual([
       false,
       ['Reached vLLM 0.11.0. It serves a and b.', `Reached vLLM 0.11.0. ${problem}`],
@@ -96,15 +96,15 @@ describe('a check before publishing', () => {
   it.each(['', 'A model server'])('says only what is wrong with a server known as %j', async (name) => {
     const problem = 'Its server does not answer (connection refused).';
     fixture.runner.servers.set(URL_A, { problem, server: name, version: '', models: [] });
-    expect(await told()).toEqual([problem]);
+    expect(await findingsOf()).toEqual([problem]);
   });
 
   it('answers in a short sentence, whether a server lists nothing or too much', async () => {
     fixture.runner.servers.set(URL_A, { problem: '', server: '', version: '', models: [] });
-    expect(await told()).toEqual(['Reached a server. It does not list what it serves.']);
+    expect(await findingsOf()).toEqual(['Reached a server. It does not list what it serves.']);
     const many = Array.from({ length: 7 }, (_, i) => served(`${i}${'x'.repeat(200)}`));
     fixture.runner.servers.set(URL_A, vllm(...many));
-    const [text = ''] = await told();
+    const [text = ''] = await findingsOf();
     expect(text.length).toBeLessThan(500);
     expect(text).toMatch(/ and 2 more\.$/);
   });

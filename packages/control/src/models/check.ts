@@ -6,10 +6,10 @@ import { publishedNameOf } from '../discovery/name.ts';
 import { lockedAccess } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
+import { describeCheck } from './describe-check.ts';
 import { publishInput } from './input.ts';
 import { originOf } from './origin.ts';
 import { poolFor } from './placement.ts';
-import { describeCheck } from './told.ts';
 
 /** What is known about the model so far. Without a name, any model will do. */
 const checkInput = publishInput
@@ -35,7 +35,7 @@ export interface ModelCheck {
   /** Whether no problem was found with publishing, or with the change. */
   readonly ok: boolean;
   /** One sentence or more for each server, for users. */
-  readonly told: readonly { readonly url: string; readonly problem: boolean; readonly text: string }[];
+  readonly findings: readonly { readonly url: string; readonly problem: boolean; readonly text: string }[];
   /** The models that all servers list. */
   readonly models: readonly ServedModelView[];
 }
@@ -103,8 +103,8 @@ export async function askServers(
       urls.map((baseUrl) => deps.runner.inspect({ baseUrl, orgId, ...asked }, pool)),
     );
     const wanted = { upstreamModel: asked.upstreamModel, contextTokens };
-    const told = urls.map((url, i) => ({ url, ...describeCheck(inspections[i] as Inspection, wanted) }));
-    return ok({ ok: told.every(({ problem }) => !problem), told, models: commonModels(inspections) });
+    const findings = urls.map((url, i) => ({ url, ...describeCheck(inspections[i] as Inspection, wanted) }));
+    return ok({ ok: findings.every(({ problem }) => !problem), findings, models: commonModels(inspections) });
   } catch (error) {
     return refuse('unavailable', `No server was checked: ${unreached('runner', error, actor)}.`);
   }

@@ -103,8 +103,8 @@ export async function deleteModel(
     return ok(null);
   });
   if (!deleted.ok) return deleted;
-  const runnerTold = await tell(deps, id, pool);
-  return ok({ ...publishedView(found.value), deletedAt: deletedAt.toISOString(), runnerTold });
+  const runnerReached = await tell(deps, id, pool);
+  return ok({ ...publishedView(found.value), deletedAt: deletedAt.toISOString(), runnerReached });
 }
 
 export async function findModel(
@@ -134,9 +134,9 @@ export async function tellRunner(deps: ControlDeps, row: Model, pool = row.pool)
   const moved = pool === row.pool || (await tell(deps, row.id, pool));
   try {
     const now = await runner.refresh(row.id, row.pool);
-    return { ...(await modelNow(deps, row, now)), runnerTold: moved };
+    return { ...(await modelNow(deps, row, now)), runnerReached: moved };
   } catch {
-    return { ...(await modelNow(deps, row, null)), runnerTold: false };
+    return { ...(await modelNow(deps, row, null)), runnerReached: false };
   }
 }
 

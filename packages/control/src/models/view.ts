@@ -52,7 +52,7 @@ export interface ModelChange extends ModelNow {
    * False: the runner could not be reached. It reads the change when it is back. Until then
    * gateways have the old state.
    */
-  readonly runnerTold: boolean;
+  readonly runnerReached: boolean;
 }
 
 /** A model that was just deleted. It has no condition any more: its runner ends what runs. */
@@ -60,7 +60,7 @@ export interface DeletedModelView extends PublishedView {
   /** ISO 8601. */
   readonly deletedAt: string;
   /** False: the runner could not be reached. It ends the model when it is back. */
-  readonly runnerTold: boolean;
+  readonly runnerReached: boolean;
 }
 
 export const modelView = (row: Model): ModelView => ({

@@ -87,7 +87,7 @@ describe('a Kubernetes workload', () => {
       message:
         'It is not published, because it cannot be checked: the runner could not be reached. It can be published anyway.',
     });
-    expect(value(await publish({ ...other, anyway: true })).runnerTold).toBe(false);
+    expect(value(await publish({ ...other, anyway: true })).runnerReached).toBe(false);
   });
 
   it('is for operators only: owners have no rights in the cluster', async () => {

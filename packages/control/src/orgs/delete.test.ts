@@ -112,7 +112,7 @@ describe('deleting an organization', () => {
     expect([...before, ...OF_NO_ORG].sort()).toEqual(await allTables());
     expect(await tablesWith(one.traces)).toEqual(before);
     const deleted = await fixture.control.deleteOrg(OPERATOR, { org: one.slug, confirm: 'Leaves nothing' });
-    expect(value(deleted)).toEqual({ id: one.id, runnerTold: true, usageDeleted: true });
+    expect(value(deleted)).toEqual({ id: one.id, runnerReached: true, usageDeleted: true });
     expect(await tablesWith(one.traces)).toEqual(KEPT);
     // The installation's trail has only the id, and no table has the id and another trace.
     expect(await tablesWith(one.traces.filter((trace) => trace !== one.id))).toEqual(['left_workload']);
@@ -173,7 +173,7 @@ describe('deleting an organization', () => {
     fixture.limiter.away = true;
     const first = await fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Away' });
     expect(first).toMatchObject({
-      value: { id, runnerTold: true, usageDeleted: true },
+      value: { id, runnerReached: true, usageDeleted: true },
       notInForce: expect.stringContaining('may still be accepted'),
     });
     fixture.limiter.away = false;
@@ -186,7 +186,7 @@ describe('deleting an organization', () => {
     const { slug } = await fullOrg('Runner away');
     fixture.runner.away = true;
     const deleted = await fixture.control.deleteOrg(OPERATOR, { org: slug, confirm: 'Runner away' });
-    expect(value(deleted)).toMatchObject({ runnerTold: false, usageDeleted: true });
+    expect(value(deleted)).toMatchObject({ runnerReached: false, usageDeleted: true });
   });
 
   it('by two at once happens once', async () => {

@@ -22,7 +22,7 @@ export interface DeletedOrgView {
    * False: the runner could not be reached. It ends the organization's models within half a minute
    * of being back.
    */
-  readonly runnerTold: boolean;
+  readonly runnerReached: boolean;
   /** False: there is a lot of usage, and metering deletes the rest of it. */
   readonly usageDeleted: boolean;
 }
@@ -95,8 +95,8 @@ async function finish(
   modelIds: readonly string[],
 ): Promise<Result<DeletedOrgView>> {
   const untold = await forget(deps, actor, id);
-  const [runnerTold, usageDeleted] = await Promise.all([endModels(deps, modelIds), purgeUsage(deps, id)]);
-  const deleted = ok({ id, runnerTold, usageDeleted });
+  const [runnerReached, usageDeleted] = await Promise.all([endModels(deps, modelIds), purgeUsage(deps, id)]);
+  const deleted = ok({ id, runnerReached, usageDeleted });
   return untold === null ? deleted : { ...deleted, notInForce: untold };
 }
 

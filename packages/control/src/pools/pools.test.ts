@@ -53,17 +53,17 @@ describe('the capacity of a pool', () => {
   });
 
   it('reaches the runner of the pool with the refresh of one of its models', async () => {
-    expect(value(await capacity(80)).runnerTold).toBe(true);
+    expect(value(await capacity(80)).runnerReached).toBe(true);
     expect(fixture.runner.calls).toEqual([]);
     const { id } = value(await publish('wakes', 'wake_on_request', 50));
     fixture.runner.calls.length = 0;
-    expect(value(await capacity(90))).toMatchObject({ capacity: 90, runnerTold: true });
+    expect(value(await capacity(90))).toMatchObject({ capacity: 90, runnerReached: true });
     expect(fixture.runner.calls).toEqual([`refresh ${id} gpu0`]);
     // What is in use is asked for only after the runner knows the capacity.
     fixture.runner.room = async () => ({ used: fixture.runner.calls.length, waiting: 0 });
     expect(value(await capacity(80)).inUse).toBe(2);
     fixture.runner.away = true;
-    expect(value(await capacity(0))).toMatchObject({ capacity: null, runnerTold: false });
+    expect(value(await capacity(0))).toMatchObject({ capacity: null, runnerReached: false });
   });
 
   it('that is changed is in the trails of the organizations with models there, and in no other', async () => {

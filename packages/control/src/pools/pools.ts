@@ -25,7 +25,7 @@ export interface PoolView {
 /** A pool whose capacity was set. */
 export interface PoolChange extends PoolView {
   /** False: its runner could not be reached. It notices within half a minute of being back. */
-  readonly runnerTold: boolean;
+  readonly runnerReached: boolean;
 }
 
 const setPoolInput = z.object({
@@ -74,8 +74,8 @@ export async function setPool(
     return refuse('conflict', message, 'capacity');
   }
   await deps.db.$transaction((tx) => writePool(deps, tx, actor, name, capacity === 0 ? null : capacity));
-  const runnerTold = await tellRunner(deps, name);
-  return ok({ ...(await poolView(deps, name)), runnerTold });
+  const runnerReached = await tellRunner(deps, name);
+  return ok({ ...(await poolView(deps, name)), runnerReached });
 }
 
 /** Any other name may be mistyped. */

@@ -36,7 +36,7 @@ it('resealing seals all upstream keys under the current key, those of deleted mo
   const left = {
     unreadable: [lost.id],
     unreadableModels: [{ id: lost.id, org: 'sealed', name: 'lost', deleted: false }],
-    runnerTold: true,
+    runnerReached: true,
   };
   expect(value(await control.resealSecrets(OPERATOR))).toEqual({ resealed: MANY + 1, unchanged: 1, ...left });
   expect(runner.calls.sort()).toEqual(old.map(({ id }) => `refresh ${id}`).sort());
@@ -68,7 +68,7 @@ it('resealing raises the version of what it seals, by which runners find it, eve
   const keys = { secretKey: CURRENT, previousSecretKey: PREVIOUS };
   const control = createControl({ db: db(), limiter, runner, ...keys, now: Date.now });
   runner.away = true;
-  expect(value(await control.resealSecrets(OPERATOR))).toMatchObject({ resealed: 1, runnerTold: false });
+  expect(value(await control.resealSecrets(OPERATOR))).toMatchObject({ resealed: 1, runnerReached: false });
   runner.away = false;
   const versions = await db().model.findMany({
     orderBy: { name: 'asc' },

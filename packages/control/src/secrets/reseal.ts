@@ -22,7 +22,7 @@ export interface Resealed {
    * Whether runners know everything that was resealed. One that could not be reached reads it when
    * it is back.
    */
-  readonly runnerTold: boolean;
+  readonly runnerReached: boolean;
 }
 
 export interface UnreadableModel {
@@ -46,14 +46,14 @@ export async function resealSecrets(deps: ControlDeps, actor: Actor): Promise<Re
   if (!allowed.ok) return allowed;
   let [resealed, unchanged] = [0, 0];
   const unreadable: SealedKey[] = [];
-  const untold: SealedKey[] = [];
+  const notReached: SealedKey[] = [];
   for await (const row of sealedKeys(deps)) {
     const fresh = freshlySealed(deps, row.upstreamKey);
     if (fresh === 'unchanged') unchanged++;
     else if (fresh === null) unreadable.push(row);
     else if (await replace(deps, actor, row, fresh)) {
       resealed++;
-      if (row.deletedAt === null) untold.push(row);
+      if (row.deletedAt === null) notReached.push(row);
     }
   }
   const details = { resealed, unchanged, unreadable: unreadable.length };
@@ -69,7 +69,7 @@ export async function resealSecrets(deps: ControlDeps, actor: Actor): Promise<Re
       name,
       deleted: deletedAt !== null,
     })),
-    runnerTold: await tellRunners(deps, untold),
+    runnerReached: await tellRunners(deps, notReached),
   });
 }
 

@@ -31,7 +31,11 @@ export default async function Account() {
         twoFactor={user.twoFactor}
         hasApp={hasApp}
         passkeys={
-          own?.map(({ id, name, madeAt }) => ({ id, name, madeAt: madeAt?.toISOString() ?? null })) ?? null
+          own?.map(({ id, name, createdAt }) => ({
+            id,
+            name,
+            createdAt: createdAt?.toISOString() ?? null,
+          })) ?? null
         }
         sessions={open.map(({ id, userAgent, startedAt, lastSeenAt }) => ({
           id,

@@ -34,7 +34,7 @@ export async function take(
  *
  * @returns milliseconds until none of these allowances is used up; 0: none is
  */
-export async function waitOfOthers(
+export async function remainingWait(
   db: Db,
   nowMs: number,
   allowances: readonly (readonly [key: string, allowance: Allowance])[],

@@ -14,7 +14,7 @@ export interface PasskeyView {
   readonly id: string;
   /** Who keeps it, or where it was created. */
   readonly name: string;
-  readonly madeAt: Date | null;
+  readonly createdAt: Date | null;
 }
 
 /** `headers` contain the cookie that ties the browser's answer to these options, for 5 minutes. */
@@ -23,7 +23,7 @@ export interface Challenge<Options> {
   readonly headers: Headers;
 }
 
-interface MadePasskey {
+interface SignedPasskey {
   readonly answer: RegistrationResponseJSON;
   /** Where it is created, in words. */
   readonly place: string;
@@ -57,7 +57,7 @@ export interface Passkeys {
    * Stores the passkey that the browser has created. The first second factor of an account ends all
    * other sessions: they began without it. The account must have recovery codes already.
    */
-  add(made: MadePasskey): Promise<'added' | 'failed'>;
+  add(made: SignedPasskey): Promise<'added' | 'failed'>;
   /**
    * Removes one of a user's passkeys. `last`: the account would be left without a second factor,
    * which can only be turned off as a whole.
@@ -88,7 +88,7 @@ async function list({ db }: PasskeysOptions, userId: string): Promise<PasskeyVie
   return rows.map(({ id, name, aaguid, createdAt }) => ({
     id,
     name: getAuthenticatorName(aaguid) ?? name ?? 'Passkey',
-    madeAt: createdAt,
+    createdAt,
   }));
 }
 
@@ -100,7 +100,7 @@ async function offer({ auth }: PasskeysOptions, headers: Headers): ReturnType<Pa
 
 async function add(
   { db, auth }: PasskeysOptions,
-  { answer, place, headers }: MadePasskey,
+  { answer, place, headers }: SignedPasskey,
 ): Promise<'added' | 'failed'> {
   const session = await auth.api.getSession({ headers });
   if (!session) return 'failed';

@@ -74,7 +74,7 @@ export function createSessions(options: SessionsOptions): UserSessions {
   return {
     async current(headers, used) {
       const session = await within(find(headers, used), waitMs, undefined);
-      if (session === undefined) throw new Error('the database did not tell the session in time');
+      if (session === undefined) throw new Error('the database did not return the session in time');
       return session;
     },
     async list(userId) {

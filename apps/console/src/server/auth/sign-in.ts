@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '@tidegate/db';
 import { networkOf } from '@tidegate/runtime';
-import { type Allowance, take, waitOfOthers } from './attempts.ts';
+import { type Allowance, remainingWait, take } from './attempts.ts';
 import type { Auth } from './auth.ts';
 import { credentialOf } from './credential.ts';
 import type { Devices } from './devices.ts';
@@ -89,7 +89,7 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
     for (const [i, [key, allowance]] of allowances.entries()) {
       const waitMs = await take(db, now(), key, allowance);
       if (waitMs === 0) continue;
-      const othersMs = await waitOfOthers(db, now(), allowances.slice(i + 1));
+      const othersMs = await remainingWait(db, now(), allowances.slice(i + 1));
       return Math.ceil(Math.max(waitMs, othersMs) / 1_000);
     }
     return null;

@@ -7,7 +7,7 @@ const NOT_MADE =
 const ALREADY = 'This device already has a passkey for your account.';
 
 /** Checks the password, lets the browser create a passkey, and stores it. */
-export async function makePasskey(password: string): Promise<Result<null>> {
+export async function createPasskey(password: string): Promise<Result<null>> {
   const offer = await offerPasskey(password);
   if (!offer.ok) return offer;
   let answer: RegistrationResponseJSON;
