@@ -161,7 +161,7 @@ describe('a service', () => {
     expect((await ended()).code).toBe(0);
   });
 
-  it('reports not ready first and continues with its work for as long as its delay', async () => {
+  it('reports not ready first, and keeps working until its delay is over', async () => {
     const { child, printed, ended } = await run(`
       service.configure({ shutdownDelayMs: 300, shutdownTimeoutMs: 200 });
       service.stopping.addEventListener('abort', () => setTimeout(() => say('at work'), 200));
