@@ -1,6 +1,6 @@
 /**
  * A minimal model. It writes each start and its environment to $STARTS, and serves /health. It can
- * be told to take its time, to have a child, to ignore SIGTERM, to fail, to print without end, to
+ * be told to start slowly, to have a child, to ignore SIGTERM, to fail, to print without end, to
  * list the models that it serves, to ask for a key, or to have nothing but its health path.
  */
 export const MODEL_PROGRAM = `
