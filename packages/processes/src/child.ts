@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { signal } from './group.ts';
 
-/** How a child ended. Both null: it could not be started, or that is unknown. */
+/** How a child ended. Both null: it could not be started, or how it ended is unknown. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;

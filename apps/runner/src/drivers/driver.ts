@@ -125,7 +125,7 @@ export interface Driver {
   down?(): DownReplica[];
 }
 
-/** Durations in milliseconds. Pauses between probes vary by a fifth. */
+/** Durations in milliseconds. Pauses between probes vary by up to a fifth. */
 export interface DriverTimings {
   /**
    * Between two probes of a starting model. Waiting requests are forwarded this soon after it is
@@ -165,7 +165,8 @@ export interface DriverTimings {
   /** Between two checks of the pods of a starting workload. */
   readonly podPollMs: number;
   /**
-   * How long something must keep a workload's pods from starting before its start counts as failed.
+   * How long something must keep a workload's pods from starting before the start counts as failed,
+   * or before it is logged if it may pass.
    */
   readonly podProblemMs: number;
   /** Between two checks of how many replicas a running workload should have. */

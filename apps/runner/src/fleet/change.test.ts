@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** A model server that someone else runs. It counts the keys that it is shown. */
+/** A model server that someone else runs. It records the keys that it receives. */
 async function startServer(status = 200): Promise<{ readonly url: string; readonly keys: Set<string> }> {
   const keys = new Set<string>();
   const server: Server = createServer((request, response) => {

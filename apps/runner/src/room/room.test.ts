@@ -113,7 +113,7 @@ describe('a model that can never have room', () => {
 });
 
 const usual = { alwaysOn: false, pinned: false };
-/** Two models in turn: every 7 ticks from tick 0 on, one of them is used for 2. */
+/** Two models in turn: every 7 ticks from tick 0 on, one of them is used for 2 ticks. */
 const inTurns = (models: readonly [number, number], untilMs: number) =>
   Array.from({ length: Math.ceil(untilMs / 7) }, (_one, i) => ({
     atMs: 7 * i,

@@ -109,7 +109,7 @@ function fetched(credentials: Promise<void>, signal: AbortSignal): Promise<void>
   });
 }
 
-/** The client's message is everything that the program printed as errors. Its end says the most. */
+/** The client's message is everything that the program printed to stderr. Its end says the most. */
 function detailOf({ name, message }: Error): string {
   // The message quotes what may be a token.
   if (name === 'SyntaxError') return 'the answer is not JSON';

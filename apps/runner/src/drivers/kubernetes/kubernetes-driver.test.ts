@@ -537,7 +537,7 @@ describe('a start that does not succeed', () => {
     driver.launch(false);
     await eventually(() => last()?.type === 'down');
     expect(last()).toEqual({ type: 'down', reason, watching: false });
-    // It has said so before.
+    // Before that, it was reported as what the start waits for.
     expect(waits).toEqual([reason]);
   });
 
@@ -664,7 +664,7 @@ describe('a start that does not succeed', () => {
     expect(logged).toEqual([expect.objectContaining(line(message))]);
     cluster.set('pods', [unscheduled('0/3 nodes are available: 3 had taints.')]);
     await lookedTwice();
-    // A model may take its time to load.
+    // A model may take long to load.
     cluster.set('pods', [pod({ containerStatuses: [container({ running: {} })] })]);
     await lookedTwice();
     expect(waits.at(-1)).toBe('');
