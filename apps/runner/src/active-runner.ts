@@ -29,7 +29,8 @@ export interface ActiveRunnerOptions extends Clocks {
   /** How other runners know this one. It runs only the models of its pool. */
   readonly candidate: LeadOptions['candidate'];
   /**
-   * To open upstream keys: the current secret key, and the previous one while it is being replaced.
+   * For unsealing upstream keys: the current secret key, and the previous one while it is being
+   * replaced.
    */
   readonly secretKeys: readonly Uint8Array[];
   readonly stateDir: string;

@@ -45,7 +45,7 @@ describe('the environment of models', () => {
   });
 
   it.each(['SECRET_KEY', 'SECRET_KEY_FILE', 'REDIS_*', 'RUNNER_STATE_DIR'])(
-    'stops the start if the operator names %s',
+    'never has %s: if the operator names it, the runner does not start',
     (name) => {
       expect(() => models({ RUNNER_MODEL_ENV: name }, 1_000)).toThrow(`RUNNER_MODEL_ENV: names ${name}`);
     },
@@ -53,7 +53,7 @@ describe('the environment of models', () => {
 });
 
 describe('the user of models', () => {
-  it('is one of their own under root, with a home outside of the records', () => {
+  it('is one of their own if the runner is root, with a home outside the folder of the records', () => {
     const { user, env } = models({ HOME: '/root' }, 0);
     expect(user?.uid).toBeGreaterThan(0);
     expect(env).toEqual({ HOME: '/var/lib/tidegate-models', USER: 'model', LOGNAME: 'model' });
@@ -70,14 +70,14 @@ describe('the user of models', () => {
   });
 
   it.each([
-    ['without root', {}, 1_000],
-    ['if root says so', { RUNNER_MODEL_USER: 'root' }, 0],
+    ['if the runner is not root', {}, 1_000],
+    ['if it is set to root', { RUNNER_MODEL_USER: 'root' }, 0],
     ['if it is named', { RUNNER_MODEL_USER: '1000' }, 1_000],
   ])("is the runner's own %s", (_when, env, uid) => {
     expect(models(env, uid).user).toBeNull();
   });
 
-  it('stops the start if it does not exist, or if the runner cannot become it', () => {
+  it('must exist, and be one that the runner can become: otherwise the runner does not start', () => {
     expect(() => models({ RUNNER_MODEL_USER: 'no-such-user' }, 0)).toThrow('names a user or group that');
     expect(() => models({ RUNNER_MODEL_USER: '1234' }, 1_000)).toThrow('only if the runner runs as root');
   });

@@ -70,7 +70,7 @@ class CandidateRunner implements Runner {
     return this.#acting !== null || this.#knowsLeader;
   }
 
-  /** A lease that was seen may have passed to another runner once it can have expired. */
+  /** Once a lease that was seen may have expired, another runner may hold it. */
   get #knowsLeader(): boolean {
     const { leaseMs } = this.#options.leadTimings;
     return this.#leader !== null && performance.now() - this.#leader.seenMs < leaseMs;

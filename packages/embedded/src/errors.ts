@@ -10,7 +10,7 @@ export class EmbeddedError extends Error {
   }
 }
 
-/** The words of programs and systems, and plain words for them. */
+/** Error messages and codes of programs and systems, with plain words for them. */
 const PLAIN: readonly (readonly [RegExp, string])[] = [
   [/No space left on device|Check free disk space|ENOSPC/i, 'no space left on the device'],
   [/Disk quota exceeded|EDQUOT/i, 'the disk quota is used up'],

@@ -21,12 +21,12 @@ describe('freePort', () => {
 
 describe('FreePorts', () => {
   /**
-   * Above the range from which all other servers of tests take theirs. Each test has a range of its
-   * own, because marks outlive a test.
+   * Above the range from which all other servers of the tests take their ports. Each test has a
+   * range of its own, because marks outlive a test.
    */
   const unusedPort = (from: number) => from + Math.floor(Math.random() * 300);
 
-  it('gives no port twice, whoever asks, though nobody listens yet', async () => {
+  it('gives no port twice, whoever asks, even if nothing listens on it yet', async () => {
     const first = unusedPort(32_000);
     const [one, other] = [new FreePorts(first, 4), new FreePorts(first, 4)];
     const given = new Set<number>();

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { signal } from './group.ts';
 
-/** How a child ended. Both null: it could not be started, or that is unknown. */
+/** How a child ended. Both null: it could not be started, or how it ended is unknown. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
@@ -23,9 +23,9 @@ export const exitOf = (child: ChildProcess, event: 'exit' | 'close' = 'exit'): P
   });
 
 /**
- * Ends a child that leads its own group (`detached`). Sends it `ask`, and SIGKILL to its whole
- * group after `timeoutMs` or once it has ended, so that nothing of it is left. Resolves when it has
- * ended.
+ * Ends a child that leads its own group (`detached`). Sends it `ask`. Once it has ended, or after
+ * `timeoutMs`, sends SIGKILL to its whole group, so that none of its processes is left. Resolves
+ * when it has ended.
  */
 export async function stopChild(
   child: ChildProcess,

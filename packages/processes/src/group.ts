@@ -47,7 +47,7 @@ function isGroupAlive(group: number): boolean {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
   if (process.platform !== 'linux') return true;
-  // If the leader runs, not every process has to be read, which takes long on a large machine.
+  // While the leader runs, this avoids reading every process, which takes long on a large machine.
   if (readStat(group)?.group === group) return true;
   return readdirSync('/proc').some((entry) => /^\d+$/.test(entry) && readStat(entry)?.group === group);
 }

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * A process that can be told apart from a later one with the same pid. It may be kept in a file.
+ * Identifies a process, and tells it apart from a later one with the same pid. It may be kept in a
+ * file.
  */
 export interface KnownProcess {
   readonly pid: number;

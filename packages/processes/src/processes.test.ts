@@ -97,7 +97,7 @@ describe('a group', () => {
     expect([known, other].filter(isAlive)).toEqual([]);
   });
 
-  it('ends though its leader has ended', async () => {
+  it('ends even if its leader has already ended', async () => {
     const { known, exited, other } = await start('sleep 100 & echo $!; sleep 100');
     signal(known.pid, 'SIGKILL');
     await exited;
@@ -115,7 +115,7 @@ describe('a group', () => {
     expect(isAlive(known)).toBe(true);
   });
 
-  it('is left alone if its leader has ended before a reboot', async () => {
+  it('is left alone if its leader ended before a reboot', async () => {
     const { known, exited, other } = await start('sleep 100 & echo $!; sleep 100');
     signal(known.pid, 'SIGKILL');
     await exited;

@@ -9,7 +9,7 @@ export interface SystemUser {
 }
 
 /**
- * A user that owns nothing and that no system gives to anyone: outside the ranges for people and
+ * A user that owns nothing, with an id that no system assigns: outside the ranges for people and
  * services, and outside those that systemd hands out. It is not `nobody`, which other programs run
  * as. It has no entry in the system's list of users, so a process may need HOME and USER.
  */

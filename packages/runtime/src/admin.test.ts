@@ -70,7 +70,7 @@ describe('the admin server', () => {
       ...[new Error('unavailable'), new Error('no login')],
     ];
     const url = await start(() => {
-      // The last answer stays, because the service looks now and then by itself, too.
+      // The last answer is kept, because the server also checks from time to time by itself.
       const answer = answers.length > 1 ? answers.shift() : answers[0];
       if (answer instanceof Error) throw answer;
       return answer ?? true;
@@ -86,7 +86,7 @@ describe('the admin server', () => {
     ]);
   });
 
-  it('is not ready while it shuts down, which its log says elsewhere', async () => {
+  it('is not ready while it shuts down, and leaves it to the service to log that', async () => {
     const stopping = new AbortController();
     const metrics = createMetrics('test');
     admin = await startAdmin({
@@ -155,7 +155,7 @@ describe('the admin server', () => {
     taken.close();
   });
 
-  it('closes although a client keeps its connection', async () => {
+  it('closes even if a client keeps its connection open', async () => {
     const url = await start(() => true);
     await (await fetch(`${url}/healthz`)).text();
     await admin?.close();

@@ -24,7 +24,7 @@ describe('a counter of cells', () => {
     );
   });
 
-  it('drops the series of its first labels and no other, just before they are read', async () => {
+  it('drops the series whose first labels match, and no others, just before they are read', async () => {
     const cells: CounterCells<'a' | 'b'> = new CounterCells({
       registry,
       name: 'c_total',

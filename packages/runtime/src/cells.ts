@@ -73,7 +73,6 @@ abstract class Cells<L extends string, C> {
   protected abstract samples(labels: Labels, cell: C): Sample[];
 }
 
-/** A counter. */
 export class CounterCells<L extends string = never> extends Cells<L, CounterCell> {
   readonly type = 'counter';
 
@@ -102,7 +101,6 @@ export class HistogramCell {
   }
 }
 
-/** A histogram. */
 export class HistogramCells<L extends string = never> extends Cells<L, HistogramCell> {
   readonly type = 'histogram';
   readonly #bounds: readonly number[];

@@ -9,10 +9,10 @@ const IPV6_SITE_PARTS = 3;
  * The caller's address, in the form by which attempts are counted: IPv4 in full, IPv6 as the first
  * address of its /64, IPv4-mapped IPv6 as IPv4.
  *
- * Without proxies this is the peer. Behind `trustedProxies` proxies it is the address that the
- * outermost of them saw. Anyone can forge the entries further left in X-Forwarded-For. If that
- * entry is missing or is not an address, the request did not come through the proxies: then it is
- * the peer again.
+ * Without proxies this is the peer. Behind `trustedProxies` proxies it is the entry of
+ * X-Forwarded-For that the outermost of them wrote: the address that it saw. Anyone can forge the
+ * entries to the left of it. If that entry is missing or is not an address, the request did not
+ * come through the proxies, and the peer counts again.
  */
 export function clientAddress(
   request: Pick<IncomingMessage, 'headers'> & { socket: { remoteAddress?: string | undefined } },

@@ -34,7 +34,7 @@ describe('loadConfig', () => {
     const start = (changed: Record<string, string>) => () =>
       loadConfig(schema, { ...env, ...changed }, derive);
     expect(start({ PORT: '81', LEVEL: 'x' })).toThrow(/LEVEL: .*\n.*PORT: must be even/);
-    // What is made from a wrong variable is not reported as well.
+    // A member derived from a wrong variable is not reported as well.
     expect(start({ PORT: '81', REDIS_URL: 'x' })).toThrow(
       /^Bad configuration:\n {2}REDIS_URL: .*\n {2}PORT: must be even$/,
     );

@@ -27,7 +27,7 @@ export class ConfigError extends Error {
 
 /**
  * Marks a field as secret: the variable NAME_FILE may give the path of a file that holds the value.
- * This must be the outermost call that makes the field, except for `describe`.
+ * This must be the outermost call in the field's definition, except for `describe`.
  */
 export const secret = <S extends z.ZodType>(field: S): S => field.meta({ secret: true });
 
@@ -89,7 +89,8 @@ const validIn = <S extends z.ZodObject>(schema: S, set: Record<string, string>):
   ) as z.output<S>;
 
 /**
- * Returns the variables that are set. A secret in a file takes the place of the file's name.
+ * Returns the variables that are set. Where a secret's NAME_FILE is set, the result has NAME with
+ * the file's content instead.
  * @throws ConfigError
  */
 export function readSecretFiles(schema: z.ZodObject, env: Variables = process.env): Record<string, string> {

@@ -1,5 +1,5 @@
 /**
- * Does some work under a signal that aborts when the time is up, or with `signal`.
+ * Does some work under a signal that aborts when the time is up or when `signal` aborts.
  * @param work `expired` tells whether the time is up
  */
 export async function withDeadline<T>(

@@ -39,7 +39,7 @@ export const flag = z
   .transform((value) => value === 'true')
   .default(false);
 
-/** The name or address to listen at. By default, only this machine is served. */
+/** The host name or address to listen on. By default, only this machine is served. */
 export const host = z.string().default('127.0.0.1');
 
 /** A name or an IPv4 address, an IPv6 address in brackets, or gRPC's own form with its scheme. */
@@ -108,7 +108,7 @@ export const redisPrefix = z
   .default('tg:')
   .describe('What every key in Redis begins with. Must be the same in limiter, metering and ctl');
 
-/** The deployment's secret key, which seals and opens upstream keys. */
+/** The deployment's secret key, which seals and unseals upstream keys. */
 export const secretKey = z
   .string()
   .transform((setting, context) => {

@@ -8,7 +8,7 @@ function start(trustedProxies: number) {
 }
 
 describe('X-Forwarded-For', () => {
-  it('is warned about once when no proxy is configured, in any case', () => {
+  it('is warned about once when no proxy is configured, in upper or lower case', () => {
     const { warned, check } = start(0);
     check(['Host', 'a', 'Accept', 'X-Forwarded-For']);
     expect(warned).toEqual([]);

@@ -43,7 +43,7 @@ describe('in production', () => {
     expect(loadConfig(schema, { ...weak, AUTH_SECRET: STRONG, NODE_ENV: 'production' }).NAME).toBe('name');
   });
 
-  it('only are such secrets refused, since tests may use them', () => {
+  it('and only there are such secrets refused, since tests may use them', () => {
     expect(loadConfig(schema, { ...weak, NODE_ENV: 'test' })).toMatchObject(weak);
   });
 });

@@ -12,9 +12,9 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|)$/i;
 
 /**
  * True if someone could guess a secret: it is short, has few different characters, repeats itself,
- * or is made of the words of examples. Of a URL, only the password is judged, unless the URL leads
- * to this machine; of a list `NAME:SECRET,...`, each secret. A truly random secret is never refused
- * by chance.
+ * or is made of the words of examples. In a URL, only the password is judged, and not even that if
+ * the URL leads to this machine. In a list `NAME:SECRET,...`, each secret is judged. A truly random
+ * secret is never refused by chance.
  */
 export const isGuessable = (setting: string): boolean => secretsIn(setting).some(isWeak);
 

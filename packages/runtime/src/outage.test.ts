@@ -9,7 +9,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-it('logs that something fails and that it works again once each, however often it is tried', () => {
+it('logs once that something fails and once that it works again, however often it is tried', () => {
   const lines: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => lines.push(JSON.parse(line)) };
   const log = createLogger({ service: 'test', level: 'info', destination });

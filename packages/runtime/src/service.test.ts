@@ -131,7 +131,7 @@ describe('a service', () => {
     expect([code, stdout.includes('took too long')]).toEqual([0, false]);
   });
 
-  it('exits 1 at once on a later second signal', async () => {
+  it('exits 1 at once on a second signal that comes a while after the first', async () => {
     const { child, printed, ended } = await run(`
       service.onShutdown('drain', () => { say('draining'); return new Promise(() => {}); });
       say('up');`);
@@ -161,7 +161,7 @@ describe('a service', () => {
     expect((await ended()).code).toBe(0);
   });
 
-  it('reports not ready first and continues with its work for as long as its delay', async () => {
+  it('reports not ready first, and keeps working until its delay is over', async () => {
     const { child, printed, ended } = await run(`
       service.configure({ shutdownDelayMs: 300, shutdownTimeoutMs: 200 });
       service.stopping.addEventListener('abort', () => setTimeout(() => say('at work'), 200));
@@ -174,7 +174,7 @@ describe('a service', () => {
     expect(stdout).toMatch(/at work\n(.*\n)*closed/);
   });
 
-  it('ends its delay, and nothing else, on a later second signal', async () => {
+  it('ends its delay, and nothing else, on a second signal that comes a while after the first', async () => {
     const { child, printed, ended } = await run(`
       service.configure({ shutdownDelayMs: 3_600_000 });
       let nowMs = 0;

@@ -63,12 +63,12 @@ describe.each(['SIGTERM', 'crash'])('a service ends on %s', (how) => {
   it.each([
     ['busy', BUSY],
     ['idle', IDLE],
-  ])('though the reader of its log has gone, while it is %s', async (_, program) => {
+  ])('even if the reader of its log has gone, while it is %s', async (_, program) => {
     await expectEnd(start(program, 'pipe'), how);
   });
 });
 
-/** Logs lines of 10 to 20,000 bytes, each with its number, and exits at once. */
+/** Logs lines of up to 20,000 bytes, each with its number, and exits at once. */
 const linesThat = (count: number, before: string) => `
   ${before}
   import { openStdout } from ${RUNTIME};
@@ -85,7 +85,7 @@ describe('lines', () => {
     ['a pipe', ''],
     // Node makes a pipe non-blocking when its own stdout is first used.
     ['a pipe that does not block', 'process.stdout;'],
-  ])('arrive whole and in order at %s, those before an exit too', async (_, before) => {
+  ])('arrive whole and in order at %s, including those just before an exit', async (_, before) => {
     const child = start(linesThat(400, before), 'pipe');
     const lines = (await text(child.stdout as NonNullable<typeof child.stdout>)).split('\n');
     expect(lines.pop()).toBe('');

@@ -16,15 +16,15 @@ const MAX_WRITE_BYTES = 64 * 1024;
 const WRITE_MS = 100;
 /** The time after which a full pipe is tried again. */
 const FULL_MS = 10;
-/** The time after a write that failed. */
+/** The time after which a write that failed is tried again. */
 const FAILED_MS = 1_000;
-/** At exit, a full pipe gets a second in all for its reader to empty it. */
+/** At exit, the reader of a full pipe gets one second in all to empty it. */
 const LAST_TRIES = 100;
 
 /**
- * Opens stdout for lines. It may be a file on a full disk, or a pipe whose reader is slow or gone.
- * Then lines wait, and are dropped past their bound. At exit, those that stdout takes are written.
- * Pino's own destination would then retry for ever.
+ * Opens stdout for lines. If it is a file on a full disk, or a pipe whose reader is slow or gone,
+ * lines wait, and are dropped past their bound. Pino's own destination would retry for ever. At
+ * exit, the waiting lines that stdout still accepts are written.
  */
 export function openStdout(): Destination {
   if (opened) return opened;
@@ -38,8 +38,8 @@ export function openStdout(): Destination {
 let opened: Destination | undefined;
 
 /**
- * Writes synchronously. A write that a thread still makes at exit could not be awaited, and the
- * last lines would get between its own.
+ * Writes synchronously. At exit, nothing could wait for a write that another thread still makes,
+ * and the last lines would end up among those of that write.
  */
 class Stdout implements Destination {
   /** Node makes a pipe non-blocking when its stdout is first used. So a write takes what fits. */

@@ -18,7 +18,7 @@ const trust = (env: Record<string, string>, host = '127.0.0.1') =>
   trustOf(loadConfig(z.object(trustFields), env), { variable: 'LIMITER_HOST', host });
 
 describe('whom a service answers', () => {
-  it('is whoever has one of its tokens, of which a service may have several', () => {
+  it('is whoever has one of the tokens, of which each caller may have several', () => {
     expect(trust({ SERVICE_TOKENS: `gateway:${A}, ctl:${B}\nctl:${A}${B}` }, '0.0.0.0').tokens).toEqual([
       { service: 'gateway', token: A },
       { service: 'ctl', token: B },
@@ -66,7 +66,7 @@ describe('whom a service answers', () => {
     ['a token with other characters', `gateway:${A}"`],
     ['nothing but commas', ' , '],
     ['one token for two services', `gateway:${A},metering:${A}`],
-  ])('cannot be read from %s, which is not repeated', (_what, tokens) => {
+  ])('cannot be read from %s, which the error does not repeat', (_what, tokens) => {
     const read = () => trust({ SERVICE_TOKENS: tokens });
     expect(read).toThrow(/SERVICE_TOKENS: must/);
     expect(read).not.toThrow(/hunter2|aaa/);

@@ -5,7 +5,7 @@ const never = new Promise<never>(() => {});
 const failed = () => Promise.reject(new Error('failed'));
 
 describe('within', () => {
-  it('resolves as the work does in time, and to the value for late work otherwise', async () => {
+  it('resolves as the work does if that is in time, and otherwise to the value for late work', async () => {
     expect(await within(Promise.resolve('done'), 60_000, 'late')).toBe('done');
     expect(await within(never, 1, 'late')).toBe('late');
   });

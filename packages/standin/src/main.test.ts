@@ -53,7 +53,7 @@ describe('the command', () => {
     expect(child.exitCode).toBe(0);
   });
 
-  it('ends with the process when told to', async () => {
+  it('ends when a request tells it to, and exits 1', async () => {
     const { child, closed } = run('--name', 'm');
     const url = await listening(child);
     await expect(ask(url, '[[exit]]').then((response) => response.text())).rejects.toThrow();

@@ -62,14 +62,14 @@ describe('directives', () => {
 });
 
 describe('the content', () => {
-  it('has as many tokens or bytes as told, or is the very text that was asked for', async () => {
+  it('has as many tokens or bytes as were asked for, or is exactly the text that was asked for', async () => {
     expect((await body('[[tokens=300]]')).usage.completion_tokens).toBe(300);
     expect((await body('[[say=Just this.]]')).choices[0].message.content).toBe('Just this.');
     expect((await body('[[bytes=3000000]]')).choices[0].message.content).toHaveLength(3_000_000);
     expect((await body('[[unicode]]')).choices[0].message.content).toContain('🌊');
   });
 
-  it('can come in one event of exactly as many bytes as told', async () => {
+  it('can come in one event of exactly as many bytes as were asked for', async () => {
     const sizes = (await events('[[event-bytes=1100000]]')).map((event) => event.length + 2);
     expect(sizes).toContain(1_100_000);
   });
@@ -156,7 +156,7 @@ describe('breaking off', () => {
     expect(standin.stats().brokenOff).toBe(before + 1);
   });
 
-  it('can come after as many tokens as told', async () => {
+  it('can come after as many tokens as were asked for', async () => {
     const text = await streamText('[[inband-error]] [[after=2]] [[say=a b c d e]]');
     const failedAt = text.indexOf('"error"');
     expect(text.slice(0, failedAt)).toContain('" b"');
@@ -182,7 +182,7 @@ describe('breaking off', () => {
     expect(await response.json()).toMatchObject({ error: { code: 503, type: 'ServiceUnavailableError' } });
   });
 
-  it('can be the end of the server', async () => {
+  it('can end the server', async () => {
     const other = await startStandin();
     const told = fetch(`${other.url}/v1/chat/completions`, {
       method: 'POST',

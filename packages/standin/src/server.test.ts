@@ -96,7 +96,7 @@ describe('a whole answer', () => {
 });
 
 describe('a streamed answer', () => {
-  it('is the whole one in pieces: role first, one id, usage if asked for, [DONE]', async () => {
+  it('is the whole answer in pieces: role first, one id, usage if asked for, [DONE]', async () => {
     const standin = await start();
     const whole = await json(ask(standin, 'Hi'));
     const chunks = await chunksOf(stream(standin, 'Hi'));
@@ -112,7 +112,7 @@ describe('a streamed answer', () => {
     expect(chunks.some(({ usage }) => usage)).toBe(false);
   });
 
-  it('comes as it is made: the first chunk can be read before the rest is written', async () => {
+  it('is sent while it is produced: the first chunk can be read before the rest is written', async () => {
     const response = await stream(await start(), '[[stall]]');
     const reader = response.body?.getReader();
     const first = new TextDecoder().decode((await reader?.read())?.value);
@@ -185,7 +185,7 @@ describe('a stand-in', () => {
     expect((await ask(standin, 'Hi', { model: 'b' })).status).toBe(200);
   });
 
-  it('asks for its key', async () => {
+  it('requires its key', async () => {
     const standin = await start({ key: 's3cret' });
     expect((await ask(standin, 'Hi')).status).toBe(401);
     expect((await ask(standin, 'Hi', {}, { headers: { authorization: 'Bearer s3cret' } })).status).toBe(200);
@@ -214,7 +214,7 @@ describe('a stand-in', () => {
 });
 
 describe('a running stand-in', () => {
-  it('counts calls, the most at once and tokens by name, and shows what the newest request had', async () => {
+  it('counts calls, the most at once, and tokens by model, and shows the form of the newest request without its content', async () => {
     const standin = await start();
     const asked = [1, 2, 3].map(() => json(ask(standin, 'Hi [[held]]', { user: 'u' })));
     await until(() => standin.stats().held === 3);
@@ -256,7 +256,7 @@ describe('a caller that hangs up', () => {
     ['a stream between tokens', '[[tokens=1000]] [[token-ms=5]]', true],
     ['a stream that stalls', '[[stall]]', true],
     ['a huge stream nobody reads', '[[bytes=900000000]]', true],
-    ['a whole answer being made', '[[delay-ms=3600000]]', false],
+    ['a whole answer that is being produced', '[[delay-ms=3600000]]', false],
     ['a silence', '[[silence]]', false],
     ['an answer that is held', '[[held]]', false],
   ])('ends %s, and is recorded', async (_what, directives, streamed) => {

@@ -15,6 +15,6 @@ export const tokenize = (text: string): string[] => text.match(TOKEN) ?? [];
 
 export const countTokens = (text: string): number => tokenize(text).length;
 
-/** One token for each started tile of 28 x 28 pixels, plus 2; at most 1,280. */
+/** One token for each full or partial tile of 28 x 28 pixels, plus 2; at most 1,280. */
 export const imageTokens = (widthPx: number, heightPx: number): number =>
   Math.min(IMAGE_MAX_TOKENS, Math.ceil(widthPx / IMAGE_TILE_PX) * Math.ceil(heightPx / IMAGE_TILE_PX) + 2);

@@ -62,7 +62,7 @@ describe('condition writes', () => {
     expect(store.written).toEqual(['a failed']);
   });
 
-  it('are not held up by those of one model that fail', async () => {
+  it('go on for other models while those of one model fail', async () => {
     const store = new Store();
     const writer = new ConditionWriter(store, logger);
     store.locked = 'a';

@@ -7,8 +7,8 @@ const RETRY_MS = 500;
 
 /**
  * Writes conditions to Postgres in the order they came. Only the newest condition of each model is
- * kept, so at most one per model waits. A failed write is retried behind the others, until it
- * succeeds or the writer is closed: one model's row may be locked.
+ * kept, so at most one per model waits. A failed write goes behind the others, because one model's
+ * row may be locked. It is retried until it succeeds or the writer is closed.
  */
 export class ConditionWriter {
   readonly #store: Pick<ModelStore, 'writeCondition'>;

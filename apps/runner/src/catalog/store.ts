@@ -28,8 +28,8 @@ export interface ModelStore {
   /** Null: the model is unknown, deleted or of another pool. */
   one(modelId: string): Promise<StoredModel | null>;
   /**
-   * Opens a model's upstream key, whatever pool the model is in: it may be about to move. Empty: it
-   * has none. Null: it does not open. Undefined: the model is unknown or deleted.
+   * Unseals a model's upstream key, whatever pool the model is in: it may be about to move. Empty:
+   * it has none. Null: the key cannot be unsealed. Undefined: the model is unknown or deleted.
    */
   upstreamKey(modelId: string): Promise<string | null | undefined>;
   writeCondition(modelId: string, condition: PersistedCondition): Promise<void>;

@@ -231,7 +231,7 @@ describe('a model', () => {
       ['end_drain', 'halt'],
     ],
     [
-      'that is draining runs on when it is woken',
+      'that is draining keeps running when it is woken',
       'wake_on_request',
       at('draining'),
       { type: 'wake' },

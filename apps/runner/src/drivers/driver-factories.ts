@@ -41,7 +41,7 @@ export type OnReport = (report: DriverReport) => void;
 /** How long models share what a server answered, as a fraction of the time between two probes. */
 const FRESH = 0.2;
 
-/** Makes drivers of each kind, with what all models of this runner share. */
+/** Creates drivers of each kind, with what all models of this runner share. */
 export class DriverFactories {
   readonly #options: DriversOptions;
   readonly #stateDir: string;

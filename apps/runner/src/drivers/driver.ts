@@ -74,7 +74,10 @@ export type DriverReport =
  */
 export type LeftBehind = 'process' | 'pending' | 'unknown' | 'remains' | 'remote' | 'nothing';
 
-/** Whether what a deleted model had now belongs to another model. Rejects when that is unknown. */
+/**
+ * Whether the workload of a deleted model now belongs to another model. Rejects when that is
+ * unknown.
+ */
 export type IsTaken = () => Promise<boolean>;
 
 /** Starts, watches and ends one model. */
@@ -122,7 +125,7 @@ export interface Driver {
   down?(): DownReplica[];
 }
 
-/** Durations in milliseconds. Pauses between probes vary by a fifth. */
+/** Durations in milliseconds. Pauses between probes vary by up to a fifth. */
 export interface DriverTimings {
   /**
    * Between two probes of a starting model. Waiting requests are forwarded this soon after it is
@@ -159,13 +162,14 @@ export interface DriverTimings {
   readonly outputEndMs: number;
   /** Between two checks of an adopted process. */
   readonly exitPollMs: number;
-  /** Between two looks at the pods of a starting workload. */
+  /** Between two checks of the pods of a starting workload. */
   readonly podPollMs: number;
   /**
-   * How long something must keep a workload's pods from starting before its start counts as failed.
+   * How long something must keep a workload's pods from starting before the start counts as failed,
+   * or before it is logged if it may pass.
    */
   readonly podProblemMs: number;
-  /** Between two looks at how many replicas a running workload should have. */
+  /** Between two checks of how many replicas a running workload should have. */
   readonly countMs: number;
   /** How long Kubernetes must refuse a right before a start fails because of it. */
   readonly forbiddenMs: number;

@@ -227,7 +227,7 @@ describe('a model on a remote server', () => {
     expect((await eventually(() => one.requests[0])).path).toBe('/healthz');
   });
 
-  it('with a health path still fails when the list of models refuses the key, but may lack that list or its name there', async () => {
+  it('with a health path still fails when the list of models refuses the key, but runs without that list or without its name in it', async () => {
     const one = await upstream();
     one.at['/v1/models'] = 401;
     const upstreamKey = Uint8Array.from(seal(harness.secretKey, 'sk-up'));
@@ -250,7 +250,7 @@ describe('a model on a remote server', () => {
     expect(watcher.condition(modelId)).toBe('CONDITION_RUNNING');
   });
 
-  it('stays running, without a gap, over a restart of the runner', async () => {
+  it('stays running, without a gap, across a restart of the runner', async () => {
     const one = await upstream();
     const modelId = await publish([one.url], { condition: 'running' });
     const watcher = (await harness.start()).watch('gw_1');

@@ -25,7 +25,7 @@ export class Announcer {
     return this.#revision;
   }
 
-  /** Notes what Postgres has. */
+  /** Notes the condition that Postgres has. */
   begin(persisted: PersistedCondition): void {
     this.#persisted = persisted;
   }

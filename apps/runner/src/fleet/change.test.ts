@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** A model server that someone else runs. It counts the keys that it is shown. */
+/** A model server that someone else runs. It records the keys that it receives. */
 async function startServer(status = 200): Promise<{ readonly url: string; readonly keys: Set<string> }> {
   const keys = new Set<string>();
   const server: Server = createServer((request, response) => {
@@ -151,7 +151,7 @@ describe('a model whose settings change', () => {
     await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
   });
 
-  it('keeps its process, and its next start is as changed', async () => {
+  it('keeps its process, and uses the changed settings at its next start', async () => {
     const model = await harness.publishProcess({});
     const next = await harness.publishProcess({});
     const { settings } = await harness.db.model.findUniqueOrThrow({ where: { id: next.modelId } });
@@ -167,7 +167,7 @@ describe('a model whose settings change', () => {
     expect(model.starts()).toHaveLength(1);
   });
 
-  it('is noticed even if the runner is not told, also by a runner that takes over', async () => {
+  it('is noticed even if the runner is not told', async () => {
     const [one, two] = [await startServer(), await startServer()];
     const modelId = await publish(one.url);
     const watcher = (await harness.start({ timings: { rereadMs: 50 } })).watch('gw_1');

@@ -23,7 +23,7 @@ interface EffectsDeps {
   readonly dispatch: (event: Event) => void;
 }
 
-/** The pauses between them add up to two minutes. */
+/** The pauses between the attempts add up to two minutes. */
 const MAX_DELETION_ATTEMPTS = 8;
 
 /** Carries out what one model's state machine asks for. The results are dispatched as events. */

@@ -25,7 +25,7 @@ const models = fc.array(
     /** Whether an owner has stopped it. */
     stopped: fc.boolean(),
     turnsToLook: fc.nat(4),
-    /** Whether it is found out too late for the takeover. */
+    /** The takeover learns too late whether it runs. */
     late: fc.boolean(),
     /** Whether Postgres has it as running, if it wakes on request. */
     seenRunning: fc.boolean(),
@@ -39,7 +39,7 @@ type Shape = typeof models extends fc.Arbitrary<readonly (infer T)[]> ? T : neve
 class Machine {
   /** Costs of what runs, by model. */
   readonly #running = new Map<string, number>();
-  /** How long each look for what runs may have taken. */
+  /** The time limit of each look for what runs. */
   readonly looked: number[] = [];
   /** The most that ran at the same time. */
   most = 0;
@@ -208,7 +208,7 @@ const calls = fc.array(
 );
 
 const LARGE = { cost: CAPACITY, turnsToLook: 0, late: false, seenRunning: false, failedEnds: 0 } as const;
-/** Is not running, which is found out too late for a takeover. */
+/** Is not running, which a takeover learns too late. */
 const LATE = { ...LARGE, mode: 'always_on', late: true, runs: false, stopped: false } as const;
 /** Has all of the room, and runs. */
 const BUSY = { ...LARGE, mode: 'wake_on_request', seenRunning: true, runs: true, stopped: false } as const;
@@ -229,7 +229,7 @@ describe('a takeover', () => {
     }
   });
 
-  it('does not start what is found to be off too late, while another one has the room', async () => {
+  it('does not start a model that later turns out to be off while another one has the room', async () => {
     const { fleet, machine } = fleetOf([LATE, BUSY]);
     try {
       await fleet.start();
@@ -253,7 +253,7 @@ describe('a takeover', () => {
     }
   });
 
-  it('leaves asleep what is found to be off too late, unless a request waits for it', async () => {
+  it('leaves asleep a model that later turns out to be off, unless a request waits for it', async () => {
     const late = { ...LARGE, mode: 'wake_on_request', late: true, seenRunning: true } as const;
     const shapes = [0, 1].map(() => ({ ...late, cost: 1, runs: false, stopped: false, turnsToLook: 4 }));
     const { fleet, machine } = fleetOf(shapes);
@@ -338,7 +338,7 @@ describe('a takeover', () => {
   });
 });
 
-describe('the room of a pool, as a fleet has it', () => {
+describe('the room of a pool that a fleet shares', () => {
   it('is not exceeded by a takeover, in whatever order it finds what still runs', async () => {
     await fc.assert(
       fc.asyncProperty(models, async (shapes) => {

@@ -21,7 +21,7 @@ afterEach(() => harness.close());
 
 const start = (timings: Partial<FleetTimings> = UNHURRIED, metrics = createMetrics('runner')) =>
   harness.start({ timings, metrics, monotonicMs: () => nowMs });
-/** A gateway that has told the runner of itself. */
+/** A gateway that the runner knows. */
 async function watch(runner: TestRunner, instanceId: string): Promise<ReturnType<TestRunner['watch']>> {
   const watcher = runner.watch(instanceId);
   await eventually(() => watcher.updates.length > 0);
@@ -120,7 +120,7 @@ describe('a wake-on-request model that nobody uses', () => {
     expect(isPidAlive(pid())).toBe(true);
   });
 
-  it('is not put to sleep under a gateway that has just lost its connection', async () => {
+  it('is not put to sleep when a gateway has just lost its connection', async () => {
     const metrics = createMetrics('runner');
     const runner = await start({ absentGraceMs: 2_500 }, metrics);
     const lost = await watch(runner, 'gw_lost');

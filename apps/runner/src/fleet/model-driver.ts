@@ -120,7 +120,7 @@ export class ModelDriver {
     this.#waitsFor = '';
     this.#isFinding = false;
     void this.#driver.release();
-    // What they are still starting must have started before it can be ended.
+    // What the replaced drivers are still starting must have started before it can be ended.
     if (this.#released) await this.#released;
     await this.#driver.halt(isTaken);
   }

@@ -11,7 +11,7 @@ export interface ModelStatus {
 }
 
 /**
- * What a wake came to. `busy`: too many callers wait for the model. Null: the caller gave up.
+ * The outcome of a wake. `busy`: too many callers wait for the model. Null: the caller gave up.
  * Undefined: there is no such model.
  */
 export type Woken = ModelStatus | 'busy' | null | undefined;

@@ -132,7 +132,7 @@ describe('a wake-on-request model', () => {
     await eventually(() => !isPidAlive(pid));
   });
 
-  it('that takes its time does not fail because the clock is set forward meanwhile', async () => {
+  it('that takes long to start does not fail if the clock is set forward meanwhile', async () => {
     const model = await harness.publishProcess({ delayMs: 500 });
     let setAheadMs = 0;
     const runner = await harness.start({ nowMs: () => Date.now() + setAheadMs });
@@ -143,7 +143,7 @@ describe('a wake-on-request model', () => {
   });
 });
 
-/** The conditions in the order in which a gateway was told of them, for its only model. */
+/** The conditions in the order in which a gateway heard of them, for its only model. */
 const conditionsOf = (watcher: ReturnType<TestRunner['watch']>): string[] =>
   watcher.updates
     .flatMap(({ models }) => models.map(({ condition }) => condition))
@@ -173,7 +173,7 @@ describe('an always-on model', () => {
     await eventually(() => watcher.condition(after.modelId) === 'CONDITION_RUNNING');
   });
 
-  it('stays stopped over a restart of the runner until an owner starts it', async () => {
+  it('stays stopped when a runner starts, until an owner starts it', async () => {
     const go = join(harness.dir, 'go');
     const model = await harness.publishProcess({ after: go }, { mode: 'always_on', condition: 'stopped' });
     const runner = await harness.start();
@@ -275,7 +275,7 @@ describe('a stop', () => {
 });
 
 describe('a model', () => {
-  it('takes its children with it when it is killed', async () => {
+  it('leaves no children behind when it is killed', async () => {
     const model = await harness.publishProcess({ how: 'parent' });
     const runner = await harness.start();
     await runner.wake(model.modelId);

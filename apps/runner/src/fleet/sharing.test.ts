@@ -38,7 +38,7 @@ describe('models that share a pool', () => {
     expect(gateway.condition(idle.modelId)).toBe('CONDITION_ASLEEP');
   });
 
-  it('wait while nothing can give way, start when room comes, and let a wait end without them', async () => {
+  it('wait while nothing can give way, start when there is room, and let a caller give up before that', async () => {
     const busy = await harness.publishProcess({}, { cost: 10 });
     const next = await harness.publishProcess({}, { cost: 1 });
     const runner = await harness.start(STEADY);
@@ -55,7 +55,7 @@ describe('models that share a pool', () => {
     expect(runs(busy)).toBe(false);
   });
 
-  it('say that they wait for room, to gateways, operators, in Postgres and in the log, until they have it', async () => {
+  it('say that they wait for room, until they have it: to gateways and operators, in Postgres and in the log', async () => {
     const busy = await harness.publishProcess({}, { cost: 8 });
     const next = await harness.publishProcess({}, { cost: 3 });
     const said: Record<string, unknown>[] = [];
@@ -92,7 +92,7 @@ describe('models that share a pool', () => {
     expect(await woken).toMatchObject(RUNNING);
   });
 
-  it('take what they took when they started, even if their cost is changed, and the new cost from their next start on', async () => {
+  it('take the cost that they started with, even if it is changed, and the new cost from their next start on', async () => {
     const one = await harness.publishProcess({}, { cost: 4 });
     const other = await harness.publishProcess({}, { cost: 5 });
     const runner = await harness.start(STEADY);
@@ -144,7 +144,7 @@ describe('models that share a pool', () => {
     expect(runs(always)).toBe(false);
   });
 
-  it('keep their room for the minimum stay after a start, though idle, so they do not end each other in turns', async () => {
+  it('keep their room for the minimum stay after a start, even if idle, so that they do not keep ending each other', async () => {
     const [one, other] = [
       await harness.publishProcess({}, { cost: 10, ...SLEEPLESS }),
       await harness.publishProcess({}, { cost: 10, ...SLEEPLESS }),

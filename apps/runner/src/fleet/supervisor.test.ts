@@ -174,7 +174,7 @@ describe('a deleted model that cannot be ended', () => {
     return { room, idle, lines, ending, taken, removed };
   }
 
-  it('is told again to end, has its room until it has ended, and is not asked to give way', async () => {
+  it('is told again to end, keeps its room until it has ended, and is not asked to give way', async () => {
     const driver = new Stuck(3);
     const { room, idle, removed } = await deleted(driver);
     const next = new Neighbour('mdl_3', 1, false);
@@ -186,7 +186,7 @@ describe('a deleted model that cannot be ended', () => {
     expect(driver.did.at(-1)).toBe('forget');
   });
 
-  it('is given up in the end, with its room, and what it has left is kept for the next runner', async () => {
+  it('is given up in the end together with its room, and what it left is kept for the next runner', async () => {
     const driver = new Stuck(Number.POSITIVE_INFINITY);
     const { room, removed, lines } = await deleted(driver);
     const next = new Neighbour('mdl_3', 1, false);

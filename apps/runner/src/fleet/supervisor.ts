@@ -212,7 +212,10 @@ export class Supervisor {
     this.#times.use();
   }
 
-  /** Starts putting the model to sleep if it has been idle long enough. */
+  /**
+   * Starts putting the model to sleep if it has been idle long enough. Also announces why the model
+   * waits to start, and ends its wait for room if nobody has wanted it for a while.
+   */
   sleepIfIdle(): void {
     const { maxFirstMs } = this.#deps.timings.room;
     if (this.#tenancy.isWaiting && this.#waiters.size === 0 && this.#times.unusedMs >= maxFirstMs)

@@ -19,7 +19,7 @@ describe('the times of a model', () => {
     expect(times.unusedMs).toBe(0);
   });
 
-  it('have it keep its room for a while after its start, and not after one that failed', () => {
+  it('let it keep its room for a while after its start, but not after one that failed', () => {
     const [started, failed] = [launched(), launched()];
     started.times.changePhase(state('launching'), state('running'));
     failed.times.changePhase(state('launching'), state('failing', 'It ended.'));
@@ -28,7 +28,7 @@ describe('the times of a model', () => {
     expect(started.times.mayLeave).toBe(true);
   });
 
-  it('have it keep its room for just as long when another runner takes it over meanwhile', () => {
+  it('let it keep its room for just as long when another runner takes it over meanwhile', () => {
     const { clock, times } = launched();
     const startedMs = clock.wall.now();
     clock.advance(MINIMUM_STAY_MS - 1);
@@ -38,7 +38,7 @@ describe('the times of a model', () => {
     expect(times.mayLeave).toBe(true);
   });
 
-  it('have it keep its room no longer than that, though the clock of the runner before was ahead', () => {
+  it('let it keep its room no longer than that, even if the clock of the previous runner was ahead', () => {
     const { clock, times } = launched();
     times.resume(clock.wall.now() + 10 * MINIMUM_STAY_MS);
     clock.advance(MINIMUM_STAY_MS);

@@ -51,8 +51,8 @@ export const FLEET_TIMINGS: FleetTimings = {
   acknowledgeMs: 3_000,
   persistMs: 5_000,
   rereadMs: 30_000,
-  // Between these two times, the others wait for whichever has waited longest. That is longer than
-  // the minimum stay.
+  // After `patienceMs`, the others wait for whichever model has waited longest, for `maxFirstMs` at
+  // most. That is longer than the minimum stay.
   room: { patienceMs: 10_000, maxFirstMs: 60_000 },
   minimumStayMs: 30_000,
 };

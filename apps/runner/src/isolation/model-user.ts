@@ -5,7 +5,7 @@ import { ConfigError, type Variables } from '@tidegate/runtime';
 
 /** The user that model processes run as. */
 export interface ModelUser {
-  /** Null: the runner's own user, who has access to everything of the runner's. */
+  /** Null: the runner's own user, who can access everything that belongs to the runner. */
   readonly user: SystemUser | null;
   /** The variables that tell the processes who they are. */
   readonly env: Readonly<Record<string, string>>;

@@ -77,7 +77,7 @@ describe('the lead', () => {
   });
 });
 
-it('is requested again and again while Postgres is away, and the log says so once', async () => {
+it('the lead is requested again and again while Postgres is away, and the log says so once', async () => {
   const said: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => said.push(JSON.parse(line)) };
   const log = createLogger({ service: 'runner', level: 'info', destination });
@@ -156,7 +156,7 @@ describe('one of several runners', () => {
   });
 });
 
-describe('a runner of which one connection to Postgres hangs', () => {
+describe('a runner that has a hanging connection to Postgres', () => {
   it('renews its lease over another one', async () => {
     const leaseDb = createLeaseDb(harness.url);
     harness.onClose(() => closeDb(leaseDb));
@@ -303,7 +303,7 @@ describe('the lease', () => {
     expect(await lease()).toMatchObject({ epoch: 2n, holder: 'next' });
   });
 
-  itOnLinux(it)('is free to the process that has taken it without having been told so', async () => {
+  itOnLinux(it)('is free for the process that has taken it but got no answer', async () => {
     const process = ownProcess();
     await candidate({ candidate: { pool: 'local', holder: 'untold', process } });
     await candidate({ candidate: { pool: 'local', holder: 'told', process } });
@@ -311,12 +311,12 @@ describe('the lease', () => {
   });
 
   itOnLinux(it)(
-    'is no other runner to the process that takes it once more without being told so',
+    'is not mistaken for that of another runner when its own process takes it once more and gets no answer',
     async () => {
       const process = ownProcess();
       await candidate({ candidate: { pool: 'local', holder: 'untold', process } });
       let read = false;
-      // An earlier attempt comes through between the look at the lease and the attempt to take it.
+      // An earlier attempt takes effect after the lease is read and before it is taken.
       const takenBetween = async (row: Promise<unknown>) => {
         await row;
         read = true;

@@ -35,7 +35,7 @@ const RELEASE_MS = 2_000;
 export const LEASE_STATEMENT_MS = 2_000;
 
 /**
- * Creates the lease's own client of Postgres, so that it waits for no other query. It gives up on a
+ * Creates the lease's own Postgres client, so that it waits for no other query. It gives up on a
  * silent server while there is still time to renew the lease over another connection. One
  * connection may be waiting for the row of a model whose condition is to be written.
  */
@@ -56,8 +56,8 @@ export interface Lead {
   /** Aborted when the lease is lost. Another runner may be active already. */
   readonly lost: AbortSignal;
   /**
-   * Whether the lease surely lasts at this moment. A process that stood still may continue before
-   * it notices that the lease has expired.
+   * Whether the lease is certainly still valid at this moment. A process that stood still may
+   * continue before it notices that the lease has expired.
    */
   holds(): boolean;
   /**
@@ -172,7 +172,7 @@ class HeldLead implements Lead {
     }
   }
 
-  /** Makes the lead end shortly before the lease does that was asked for at `sentMs`. */
+  /** Makes the lead end shortly before the lease that was asked for at `sentMs`. */
   #lastFrom(sentMs: number): void {
     clearTimeout(this.#expiry);
     this.#endsAtMs = sentMs + this.#options.timings.leaseMs - MARGIN_MS;

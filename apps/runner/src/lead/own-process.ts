@@ -15,7 +15,7 @@ export function ownProcess(): string | null {
   return namespace === null || known === null ? null : `${namespace} ${known.pid} ${known.identity}`;
 }
 
-/** Whether the process with this name has surely ended. */
+/** Whether the process with this name has certainly ended. */
 export function hasEnded(name: string | null): boolean {
   const [namespace, pid, identity] = name?.split(' ') ?? [];
   if (!namespace || !pid || !identity) return false;

@@ -6,7 +6,7 @@ import { Room, type RoomUse, type Tenant } from './room.ts';
 const END_MS = 300;
 const cost = fc.integer({ min: 1, max: 12 });
 const model = fc.nat(5);
-/** Only one kind of thing happens in a tick, beside arrivals. */
+/** Apart from arrivals, only one kind of event happens in a tick. */
 const atTick = (kind: 0 | 1 | 2 | 3) => fc.nat(END_MS / 4 - 1).map((n) => 4 * n + kind);
 
 const shape: fc.Arbitrary<World> = fc.record({
@@ -113,7 +113,7 @@ describe('a model that can never have room', () => {
 });
 
 const usual = { alwaysOn: false, pinned: false };
-/** Two models in turns, every 7 ticks from 0 on, each used for 2. */
+/** Two models in turn: every 7 ticks from tick 0 on, one of them is used for 2 ticks. */
 const inTurns = (models: readonly [number, number], untilMs: number) =>
   Array.from({ length: Math.ceil(untilMs / 7) }, (_one, i) => ({
     atMs: 7 * i,

@@ -41,7 +41,7 @@ export interface RoomTimings {
  */
 export class Room {
   readonly #timings: RoomTimings;
-  /** With what each holds. */
+  /** Each with the room that it holds. */
   readonly #holders = new Map<Tenant, number>();
   /** In order of arrival, with the time of arrival. */
   readonly #waiting = new Map<Tenant, number>();

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** A server that notes which keys it was asked with. */
+/** A server that records the keys that it receives. */
 async function keptBy() {
   const keys = new Set<string | undefined>();
   const server = await startUpstream(async ({ headers }, reply) => {
@@ -39,7 +39,7 @@ describe('a check of servers for a published model', () => {
     return callUnary(client, 'inspect', { upstreamModel: 'tide', ...request }, { deadlineMs: 60_000 });
   };
 
-  it('asks with the upstream key that the model has, also in another pool', async () => {
+  it('asks with the upstream key of the model, even if the model is in another pool', async () => {
     const { baseUrl, keys } = await keptBy();
     const upstreamKeyOf = await publish(seal(harness.secretKey, 'sk-kept'), { pool: 'gpu0' });
     expect(await inspect({ baseUrl, upstreamKeyOf })).toMatchObject({

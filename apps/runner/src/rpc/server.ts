@@ -6,7 +6,7 @@ export interface RpcServer {
   close(): void;
 }
 
-/** A watcher that vanishes silently is noticed within this and `pingTimeoutMs`. */
+/** A watcher that vanishes silently is noticed within this time plus `pingTimeoutMs`. */
 const PING_MS = 2_000;
 
 export interface RpcServerOptions extends Omit<ServeOptions<RunnerHandlers>, 'channelOptions'> {

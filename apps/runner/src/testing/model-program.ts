@@ -1,7 +1,8 @@
 /**
- * A minimal model. It writes each start and its environment to $STARTS, and serves /health. It can
- * be told to take its time, to have a child, to ignore SIGTERM, to fail, to print without end, to
- * list the models that it serves, to ask for a key, or to have nothing but its health path.
+ * A minimal model. It writes each start, with the names of its environment variables, to the file
+ * in its first argument, and serves /health. It can be told to start slowly, to have a child, to
+ * ignore SIGTERM, to fail, to print without end, to list the models that it serves, to require a
+ * key, or to have nothing but its health path.
  */
 export const MODEL_PROGRAM = `
 import { appendFileSync } from 'node:fs';

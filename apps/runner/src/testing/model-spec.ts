@@ -1,6 +1,6 @@
 import type { ModelSpec } from '../catalog/spec.ts';
 
-/** A model to begin with. Its driver is for tests to choose. */
+/** A model that tests start from. They choose its driver. */
 export const A_MODEL: ModelSpec = {
   version: 1,
   modelId: 'mdl_1',

@@ -134,7 +134,9 @@ export class WorldModel implements Tenant {
   }
 }
 
-/** A pool in a world of ticks. It throws when a model in use gives way, or one too many starts. */
+/**
+ * A pool in a world of ticks. It throws when a model in use gives way, or when one too many starts.
+ */
 export class PoolWorld {
   readonly room = new Room(ROOM_TIMINGS);
   readonly models: readonly WorldModel[];

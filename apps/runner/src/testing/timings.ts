@@ -2,8 +2,8 @@ import { DRIVER_TIMINGS } from '../drivers/driver.ts';
 import { FLEET_TIMINGS, type FleetTimings } from '../fleet/timings.ts';
 
 /**
- * The timings of production, but shorter, except those that end a wait for something that comes: a
- * busy machine may take long over that.
+ * The timings of production, but shorter, except those that end a wait for something that will
+ * happen: a busy machine may take long over that.
  */
 export const FAST: FleetTimings = {
   ...FLEET_TIMINGS,

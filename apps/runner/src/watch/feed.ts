@@ -14,7 +14,7 @@ const MAX_WAITING_CHANGES = 256;
 /**
  * Sends a watcher a snapshot and then the changes. Changes of one event-loop turn go together.
  * While the stream is full, only the ids of changed models are kept. When there is room, their
- * current state is sent, and the states between are skipped.
+ * current state is sent, and the states in between are skipped.
  */
 export class Feed {
   readonly #catalog: CatalogSource;

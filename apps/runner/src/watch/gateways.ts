@@ -33,7 +33,7 @@ export interface GatewaysOptions {
   readonly onUse: (modelId: string) => void;
 }
 
-/** What all gateways are doing, and what they have been told. */
+/** What all gateways are doing, and which revisions they have applied. */
 export class Gateways {
   readonly #options: GatewaysOptions;
   readonly #links = new Set<Known>();
@@ -69,7 +69,7 @@ export class Gateways {
     };
   }
 
-  /** Whether no gateway uses the model, including those that the runner may not be hearing. */
+  /** Whether no gateway uses the model, including those that the runner may not be hearing from. */
   isUnused(modelId: string): boolean {
     return !this.#someAbsent() && ![...this.#links].some(({ activity }) => (activity.get(modelId) ?? 0) > 0);
   }

@@ -104,8 +104,8 @@ export async function giveTo(account: Account | undefined, path: string): Promis
 /**
  * Makes a command run as `account`. If a directory above one of `paths` is closed to the account (a
  * checkout under /root), the command keeps one capability of root: CAP_DAC_READ_SEARCH, which lets
- * it enter all directories and read all files. If this root lacks that, as usual in containers, the
- * command keeps CAP_DAC_OVERRIDE instead, which also lets it write them.
+ * it enter all directories and read all files. If this root lacks that, as is usual in containers,
+ * the command keeps CAP_DAC_OVERRIDE instead, which also lets it write them.
  */
 export async function runAs(
   account: Account | undefined,

@@ -43,7 +43,10 @@ async function start(): Promise<RunningPostgres> {
   return running;
 }
 
-/** Puts a database in place that was started and stopped before. Making one takes a second. */
+/**
+ * Puts a copy of a database in place that was started and stopped before. Creating one takes a
+ * second.
+ */
 const givenDatabase = (): Promise<unknown> =>
   promisify(execFile)('cp', ['-a', join(template, 'data'), dataDir]);
 
@@ -112,7 +115,7 @@ describe('startPostgres', () => {
   });
 
   onLinux(
-    'starts after kill -9 with what was committed, though another process has the number in its lock file',
+    'starts after kill -9 with what was committed, even if another process has the number in its lock file',
     async () => {
       await givenDatabase();
       const first = await start();
@@ -167,7 +170,7 @@ describe('startPostgres', () => {
   });
 
   asRoot(
-    'lets Postgres keep one right of root where a folder is closed: to read, unless root has only a stronger one',
+    'lets Postgres keep one capability of root where a folder is closed: to read, or a stronger one if root lacks that',
     async () => {
       const rightsOf = async (pid: number | 'self') =>
         Number(`0x${/^CapEff:\s*(\w+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]}`);
@@ -186,7 +189,7 @@ describe('startPostgres', () => {
     ['setuid', /^Postgres does not run as root, .* without CAP_SETUID: start as another user/],
     ['dac_override', /^Postgres does not run as root, .* without CAP_DAC_OVERRIDE: start as another user/],
     ['kill', /^Postgres does not run as root, .* without CAP_KILL: start as another user/],
-  ])('says in a sentence what to do when root is without %s', async (capability, message) => {
+  ])('says in a sentence what to do when root lacks %s', async (capability, message) => {
     const options = JSON.stringify({ dataDir, port: await freePort(), settings });
     const source = `import { startPostgres } from '@tidegate/embedded';
       await startPostgres(${options}).catch(({ message }) => process.stdout.write(message))`;
@@ -203,7 +206,7 @@ describe('startPostgres', () => {
     expect(stdout).not.toContain('\n');
   });
 
-  asRoot('needs no right but to become another user where everybody may pass', async () => {
+  asRoot('starts without CAP_SETPCAP where everybody may enter every folder', async () => {
     await chmod(directory, 0o755);
     // The checkout itself may be in a closed folder.
     const binaries = await copiedBinaries(0o755);
@@ -217,7 +220,7 @@ describe('startPostgres', () => {
     expect(stdout).toBe('started');
   });
 
-  it('says first that a file of another kind is in the way', async () => {
+  it('says first that a file is where a folder should be', async () => {
     await writeFile(join(directory, 'file'), '');
     dataDir = join(directory, 'file', 'data');
     await expect(start()).rejects.toThrow(/^Postgres could not be set up: not a directory \(.*\)$/);

@@ -68,8 +68,8 @@ async function open(options: PostgresOptions): Promise<RunningPostgres> {
   const settings = { ...SETTINGS, ...options.settings };
   const command = await serverCommand(binaries, account, dataDir, options.port, settings);
   const server = new ServerProcess(command, options.onLog);
-  // This server has no TLS. Without this, a PGSSLMODE in the environment, meant for another server,
-  // would apply.
+  // This server has no TLS. Without `sslmode=disable`, a PGSSLMODE in the environment, meant for
+  // another server, would apply.
   const url = `postgresql://${encodeURIComponent(user)}:${password}@127.0.0.1:${options.port}/postgres?sslmode=disable`;
   await untilReady('Postgres', server, () => answers(url), READY_TIMEOUT_MS);
   return {

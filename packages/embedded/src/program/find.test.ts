@@ -24,7 +24,7 @@ async function program(name: string, script: string): Promise<string> {
 }
 
 describe('findChromium', () => {
-  it('takes the one on PATH, and of two the headless shell', async () => {
+  it('takes the one on PATH, and prefers the headless shell if there are two', async () => {
     const chromium = await program('chromium', 'exit 0');
     expect(await findChromium()).toBe(chromium);
     const shell = await program('chromium-headless-shell', 'exit 0');
@@ -43,7 +43,7 @@ describe('findChromium', () => {
     else await expect(findChromium()).rejects.toThrow(/^no Chromium found: /);
   });
 
-  it('says in one line how to get one where it cannot', async () => {
+  it('says in one line how to get a program that it can neither find nor install', async () => {
     await expect(findChromium()).rejects.toThrow(/^no Chromium found: [^\n]+$/);
     await expect(
       findProgram({ title: 'curl', names: ['curl'], packages: ['curl', 'curl-minimal'] }),

@@ -45,7 +45,7 @@ describe('a program that is unpacked', () => {
     expect(await readdir(join(directory, 'local'))).toEqual(['tool']);
   });
 
-  it('is asked for in one line where it cannot be had', async () => {
+  it('is asked for in one line if it can be neither found nor fetched', async () => {
     process.env.PATH = directory;
     await expect(findOrUnpack(TOOL, localDir)).rejects.toThrow(
       /^no tool found: install the system package tools$/,

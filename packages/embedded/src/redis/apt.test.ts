@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 describe('the policy that packages start no services', () => {
-  it('is removed afterwards, also when a run that was killed has left it', async () => {
+  it('is removed afterwards, even if a run that was killed left it behind', async () => {
     let written = '';
     await withoutServices(async () => {
       written = await readFile(policy, 'utf8');

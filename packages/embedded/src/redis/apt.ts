@@ -37,7 +37,7 @@ export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
 
 /**
  * Runs `body` while Debian's policy file keeps packages from starting services. An existing policy
- * file stays as it is, unless a run that was killed has left it.
+ * file stays as it is, unless a run that was killed left it behind.
  */
 export async function withoutServices(body: () => Promise<void>, policy = POLICY): Promise<void> {
   const ours = await writeFile(policy, DENY_ALL, { flag: 'wx', mode: 0o755 }).then(

@@ -55,7 +55,7 @@ describe('findRedis', () => {
     },
   );
 
-  it('refuses a server that is too old for the users it would have, and says so in one line', async () => {
+  it('refuses a server that is too old for the ACL file, and says so in one line', async () => {
     const command = join(directory, 'bin', 'redis-server');
     await put(command, 'Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64');
     await expect(findRedis({ localDir })).rejects.toThrow(
@@ -63,7 +63,7 @@ describe('findRedis', () => {
     );
   });
 
-  it('says in one line how to get one where it cannot', async () => {
+  it('says in one line how to get a server that it can neither find nor fetch', async () => {
     await expect(findRedis({ localDir })).rejects.toThrow(/^no Redis found: [^\n]+ REDIS_URL$/);
   });
 });

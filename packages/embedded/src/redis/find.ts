@@ -24,9 +24,9 @@ const NAMES = ['redis-server', 'valkey-server'];
 const OLDEST = 7;
 
 /**
- * Finds a Redis server: on PATH, or unpacked earlier under `localDir`. If there is none, on Debian
- * and Ubuntu, it comes from apt: installed if this is root, without starting the system's service,
- * else unpacked under `localDir`.
+ * Finds a Redis server: on PATH, or unpacked earlier under `localDir`. If there is none, gets one
+ * from apt on Debian and Ubuntu: if this is root, it is installed without starting the system's
+ * service; otherwise it is unpacked under `localDir`.
  * @throws EmbeddedError that says in one line how to install one, or a newer one
  */
 export async function findRedis(options: FindRedisOptions): Promise<RedisServer> {
@@ -46,7 +46,7 @@ export async function findRedis(options: FindRedisOptions): Promise<RedisServer>
 async function checked(server: RedisServer): Promise<RedisServer> {
   const { command, libraryPath } = server;
   const env = libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
-  // One that cannot say its version says at its start what is wrong.
+  // A server that cannot print its version reports what is wrong when it starts.
   const said = await promisify(execFile)(command, ['--version'], { env }).catch(() => ({ stdout: '' }));
   const [, version, major] = /\bv=((\d+)\S*)/.exec(said.stdout) ?? [];
   if (version === undefined || Number(major) >= OLDEST) return server;

@@ -54,7 +54,8 @@ export async function startRedisSentinel(options: RedisSentinelOptions): Promise
     const until = (probe: () => Promise<boolean>, timeoutMs = FAILOVER_TIMEOUT_MS) =>
       untilReady('Redis Sentinel', sentinel, () => probe().catch(() => false), timeoutMs);
     await until(async () => (await isInStep(replica)) && (await isKnown(ports.sentinel)), READY_TIMEOUT_MS);
-    // A Sentinel that has stood still for 2 s does nothing for 30 s. Redis 6 lacks this setting.
+    // A Sentinel that was paused for 2 s does nothing for 30 s (TILT mode). Redis 6 lacks this
+    // setting.
     await command(ports.sentinel, 'SENTINEL', 'DEBUG', 'TILT-TRIGGER', TILT_TRIGGER_MS).catch(() => {});
     return {
       url: `redis+sentinel://127.0.0.1:${ports.sentinel}/main`,

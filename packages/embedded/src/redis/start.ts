@@ -17,9 +17,9 @@ export interface RedisOptions {
   /** Keep an append-only file, and recover from it. Default: true. */
   readonly appendonly?: boolean;
   /**
-   * When the file is forced to disk. Default: `everysec`. Only `always` hands every answered write
-   * to the system before the process can be killed: otherwise Redis delays writes while it forces
-   * earlier ones to disk.
+   * When the file is forced to disk. Default: `everysec`. Only `always` hands every acknowledged
+   * write to the system before the process can be killed: otherwise Redis delays writes while it
+   * forces earlier ones to disk.
    */
   readonly appendfsync?: 'always' | 'everysec' | 'no';
   /** Users and their rights. Default: everybody who can connect may do everything. */

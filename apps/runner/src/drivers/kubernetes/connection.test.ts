@@ -52,7 +52,7 @@ describe('a program that fetches credentials', () => {
     await eventually(() => !isPidAlive(pid));
   });
 
-  it('is quoted, when it fails, with the end of what it printed, cleaned and shortened', async () => {
+  it('is reported, when it fails, with the end of its output, cleaned and shortened', async () => {
     const failing = ask("printf 'token: abc\\nlog in\\001again \\n\\n' >&2; exit 1", 30_000);
     await expect(failing).rejects.toMatchObject({
       status: 0,
@@ -62,7 +62,7 @@ describe('a program that fetches credentials', () => {
     await expect(long).rejects.toMatchObject({ message: expect.stringMatching(/: 0{200}$/) });
   });
 
-  it('is not quoted when its answer makes no sense: it may be a token', async () => {
+  it('is not quoted when its output is not JSON: that may be a token', async () => {
     const message = 'its credentials could not be fetched: the answer is not JSON';
     await expect(ask('echo secret', 30_000)).rejects.toMatchObject({ message });
   });

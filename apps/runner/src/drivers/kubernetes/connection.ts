@@ -20,7 +20,7 @@ export interface ApiCall {
   readonly maySend?: () => boolean;
 }
 
-/** How often the system asks whether the peer of a quiet connection is still there. */
+/** How long a connection may be quiet before the system asks whether the peer is still there. */
 const KEEP_ALIVE_MS = 30_000;
 /** How long a program that fetches credentials may run: longer than a call waits for it. */
 const PROGRAM_MS = 15_000;
@@ -96,7 +96,7 @@ export class CredentialsError extends Error {}
 const NOT_FETCHED = 'its credentials could not be fetched';
 const MAX_DETAIL_LENGTH = 200;
 
-/** Waits no longer than the signal. */
+/** Waits for credentials until the signal aborts. */
 function fetched(credentials: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new CredentialsError(`${NOT_FETCHED} in time`));
@@ -109,7 +109,7 @@ function fetched(credentials: Promise<void>, signal: AbortSignal): Promise<void>
   });
 }
 
-/** The client's message is everything that the program printed as errors. Its end says the most. */
+/** The client's message is everything that the program printed to stderr. Its end says the most. */
 function detailOf({ name, message }: Error): string {
   // The message quotes what may be a token.
   if (name === 'SyntaxError') return 'the answer is not JSON';

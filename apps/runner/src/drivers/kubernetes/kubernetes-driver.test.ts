@@ -158,7 +158,7 @@ describe('switching on', () => {
     expect(cluster.asked.some(({ verb }) => verb === 'update')).toBe(false);
   });
 
-  it('scales to 1 beside an autoscaler, which decides from there', async () => {
+  it('scales to 1 beside an autoscaler, which decides from then on', async () => {
     cluster.workload(DEPLOYMENT);
     const target = { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'qwen' } };
     cluster.set('horizontalpodautoscalers', [{ metadata: { name: 'x' }, spec: target }]);
@@ -225,7 +225,7 @@ describe('switching on', () => {
     driver.launch(false);
     await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
     await eventually(() => waits.length >= 2);
-    // Later it says what keeps its pods.
+    // Later it says what keeps its pods from starting.
     expect(waits.slice(0, 2)).toEqual(['Kubernetes answered 503: etcd is away.', '']);
   });
 
@@ -248,7 +248,7 @@ describe('switching on', () => {
     expect(cluster.asked).toHaveLength(1);
   });
 
-  it('fails when it keeps lacking a right', async () => {
+  it('fails when it lacks a right for too long', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push(...Array(100).fill(FORBIDDEN));
     const { driver, last } = driverOf();
@@ -274,7 +274,7 @@ describe('switching on', () => {
     },
   );
 
-  it('continues when an API server lacks all rights, as one that has just started does', async () => {
+  it('continues when an API server refuses every right, as one that has just started does', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push(FORBIDDEN);
     const { driver, reports } = driverOf({}, { nowMs: () => 0 });
@@ -358,7 +358,7 @@ describe('a model that runs', () => {
     return started;
   }
 
-  it('restarts when its last pod is gone and Kubernetes makes another', async () => {
+  it('restarts when its last pod is gone and Kubernetes creates another', async () => {
     const { last } = await running();
     ready();
     await eventually(() => last()?.type !== 'up');
@@ -435,7 +435,7 @@ describe('a model whose pods answer, but cannot be called', () => {
     expect(last()).toMatchObject({ reason: `The model was not ready within 1 s. ${refusesKey}` });
   });
 
-  it('has as much time as a start to come back, if it was up', async () => {
+  it('has as much time to come back as a start may take, if it was up', async () => {
     cluster.workload(DEPLOYMENT, 1);
     ready('127.0.0.1');
     let nowMs = 0;
@@ -537,7 +537,7 @@ describe('a start that does not succeed', () => {
     driver.launch(false);
     await eventually(() => last()?.type === 'down');
     expect(last()).toEqual({ type: 'down', reason, watching: false });
-    // It has said so before.
+    // Before that, it was reported as what the start waits for.
     expect(waits).toEqual([reason]);
   });
 
@@ -583,7 +583,7 @@ describe('a start that does not succeed', () => {
       'FailedCreate: exceeded quota: gpus.',
     ],
     [
-      'it has no pod, though only another workload with a longer name has an event',
+      'it has no pod, and only another workload with a longer name has an event',
       [],
       [
         {
@@ -636,7 +636,7 @@ describe('a start that does not succeed', () => {
     expect(last()).toEqual({ type: 'down', reason: whole, watching: false });
   });
 
-  it('is logged when something that may pass has kept its pods away for a while, and when that changes', async () => {
+  it('is logged when something that may pass has kept its pods from starting for a while, and when that changes', async () => {
     const message = '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.';
     const unscheduled = (why: string) =>
       pod({
@@ -664,7 +664,7 @@ describe('a start that does not succeed', () => {
     expect(logged).toEqual([expect.objectContaining(line(message))]);
     cluster.set('pods', [unscheduled('0/3 nodes are available: 3 had taints.')]);
     await lookedTwice();
-    // A model may take its time to load.
+    // A model may take long to load.
     cluster.set('pods', [pod({ containerStatuses: [container({ running: {} })] })]);
     await lookedTwice();
     expect(waits.at(-1)).toBe('');
@@ -819,7 +819,7 @@ describe('switching off', () => {
     expect(cluster.replicas(DEPLOYMENT)).toBe(2);
   });
 
-  it('comes after a switching on that is under way', async () => {
+  it('comes only after a switching on that is under way', async () => {
     cluster.workload(DEPLOYMENT);
     const { driver } = driverOf();
     const halted = new Promise((resolve) => {
@@ -952,7 +952,7 @@ describe('what is left behind', () => {
   });
 
   it('is unknown when Kubernetes does not answer in time', async () => {
-    // Not even when the call is aborted, as where a program fetches the credentials.
+    // The call does not end even when it is aborted, as when a program fetches the credentials.
     const connection = { send: () => new Promise<never>(() => {}) };
     api = new KubernetesApi(connection, { lost: lost.signal, holds: () => true });
     expect(await driverOf().driver.leftBehind(20)).toBe('unknown');
@@ -970,7 +970,7 @@ describe('what is left behind', () => {
     expect(cluster.asked.every(({ verb }) => verb !== 'update')).toBe(true);
   });
 
-  it('may turn out to be off, which is reported, and not switched on', async () => {
+  it('may turn out to be off: that is reported, and it is not switched on', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
     cluster.set('pods', [pod({ phase: 'Running' })]);
@@ -1006,7 +1006,7 @@ describe('what is left behind', () => {
     [403, false],
     [404, false],
   ])(
-    'is called all the same while reading its count is answered with a %i (always on: %j)',
+    'is called even while Kubernetes answers %i when asked for its count (always on: %j)',
     async (status, alwaysOn) => {
       cluster.workload(DEPLOYMENT, 1);
       ready('127.0.0.1');
@@ -1059,7 +1059,7 @@ describe('a check before publishing', () => {
     if ('namespace' in settings) expect(cluster.asked).toEqual([]);
   });
 
-  it('says that a right is missing, which may be given later', async () => {
+  it('says that a right is missing, which may be granted later', async () => {
     cluster.failures.push({ match: 'get deployments/scale', status: 403, message: 'no' });
     expect(await check()).toMatchObject({ problem: expect.stringContaining('(403)'), impossible: false });
   });

@@ -11,7 +11,7 @@ const NOTHING = { replicas: [], count: 0 };
 
 /**
  * Switches a Deployment or StatefulSet on and off by setting its replica count, and calls the ready
- * endpoints of its Service. Kubernetes keeps it running: whatever the runner does, pods outlive it.
+ * endpoints of its Service. Kubernetes keeps the pods running, however the runner ends.
  */
 export class KubernetesDriver implements Driver {
   readonly #options: WorkloadOptions;
@@ -26,7 +26,7 @@ export class KubernetesDriver implements Driver {
   async leftBehind(withinMs: number): Promise<LeftBehind> {
     const late = new AbortController();
     const silence = pause(withinMs, late.signal).then(() => 'unknown' as const);
-    // Some of what a call starts does not end with its signal: a program that fetches credentials.
+    // A call may start something that its signal does not end: a program that fetches credentials.
     const found = await Promise.race([this.#look(late.signal), silence]);
     late.abort();
     return found;

@@ -64,7 +64,7 @@ describe('a Kubernetes workload that wakes on request', () => {
     expect(watcher.condition(modelId)).toBe('CONDITION_ASLEEP');
   });
 
-  it('runs on when its runner ends, and the next one has it at once', async () => {
+  it('keeps running when its runner ends, and the next runner shows it running at once', async () => {
     const modelId = await publish();
     const first = await harness.start({ kubernetes: kubernetes(), stopModelsOnExit: true });
     await first.wake(modelId);
@@ -138,7 +138,7 @@ describe('a workload that is switched on and has no pod that answers', () => {
     cluster.onScale(DEPLOYMENT, 1);
     const modelId = await publish({ mode: 'always_on', condition: 'running' });
     const missing = { match: 'get deployments/scale', status: 403, message: 'may not' };
-    // They are missing for longer than `forbiddenMs`.
+    // The right is missing for longer than `forbiddenMs`.
     cluster.failures.push(...Array(10).fill(missing));
     const watcher = (await harness.start({ kubernetes: kubernetes() })).watch('gw_1');
     await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
@@ -334,7 +334,7 @@ describe('a runner that leads while Kubernetes does not answer', () => {
   });
 });
 
-describe('a workload whose model was deleted while no runner acted', () => {
+describe('a workload whose model was deleted while no runner was active', () => {
   const DELETIONS = {
     'the model alone': (modelId: string) =>
       harness.db.model.update({ where: { id: modelId }, data: { deletedAt: new Date() } }),
@@ -356,7 +356,7 @@ describe('a workload whose model was deleted while no runner acted', () => {
     },
   );
 
-  it('stays as it is when another model has it by then', async () => {
+  it('stays as it is when it belongs to another model by then', async () => {
     const modelId = await publish();
     await DELETIONS['the model alone'](modelId);
     await publish({ mode: 'always_on' });
@@ -392,7 +392,7 @@ describe('workloads that deleted models left', () => {
     const before = 'gpu/deployments/before';
     cluster.workload(before, 1);
     cluster.workload(DEPLOYMENT, 1);
-    // The pods of the first one take their time.
+    // The pods of the first one take long to end.
     cluster.set('pods', [ENDING_POD]);
     await leave('a', { name: 'before' });
     await leave('b', {});
@@ -423,7 +423,7 @@ describe('workloads that deleted models left', () => {
 });
 
 describe('a runner without Kubernetes', () => {
-  it('says why it cannot have a workload, and fails one that is published', async () => {
+  it('says why it cannot run a workload, and fails one that is published', async () => {
     const modelId = await publish();
     const runner = await harness.start();
     const { problem } = await callUnary(runner.client, 'checkWorkload', WORKLOAD, { deadlineMs: 60_000 });

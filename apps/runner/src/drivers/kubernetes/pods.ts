@@ -93,7 +93,7 @@ function ofContainer(container: V1ContainerStatus): PodProblem[] {
     const usual = container.restartCount === 0;
     return [{ reason: `The ${which} runs but is not ready${crashed}.`, lasting: crashing, usual }];
   }
-  // It ends again and again, and at the moment Kubernetes is not waiting before the next time.
+  // It ends again and again, and at the moment Kubernetes is not waiting to start it again.
   if (state?.terminated && container.restartCount > 0)
     return [{ reason: `The ${which} ends again and again: ${lastEnd(container)}.`, lasting: crashing }];
   return [];

@@ -17,7 +17,7 @@ async function linesIn(body: Buffer, sizes: readonly number[], maxLength: number
 }
 
 describe('lines of a body', () => {
-  it('are whole however the body is cut, without empty ones and a last one that is cut off', async () => {
+  it('are whole however the body is cut, without empty ones and without a last one that is cut off', async () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'é', '😀', ' ', '\n') });
     await fc.assert(
       fc.asyncProperty(text, fc.array(fc.nat(5)), async (body, sizes) => {

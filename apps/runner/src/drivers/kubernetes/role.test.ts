@@ -16,7 +16,7 @@ interface Rule {
   readonly verbs: string[];
 }
 
-it("needs exactly the rights of the runner's Role", async () => {
+it("the Kubernetes API calls need exactly the rights of the runner's Role", async () => {
   const dir = mkdtempSync(join(tmpdir(), 'tidegate-kube-'));
   const cluster = await new FakeKubernetes().listen();
   // The first call loads the client, which takes long on a busy machine.

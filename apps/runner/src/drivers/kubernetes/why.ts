@@ -47,8 +47,8 @@ export async function whyNotReady(
 }
 
 /**
- * Whether an object with that name makes the workload's pods: a StatefulSet itself, or a ReplicaSet
- * of a Deployment, which has a hash without a dash after the Deployment's name.
+ * Whether an object with that name creates the workload's pods: a StatefulSet itself, or a
+ * ReplicaSet of a Deployment, which has a hash without a dash after the Deployment's name.
  */
 const makesPodsFor = (workload: string, name: string): boolean =>
   name === workload || (name.startsWith(`${workload}-`) && !name.slice(workload.length + 1).includes('-'));

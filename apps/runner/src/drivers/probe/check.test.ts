@@ -76,7 +76,7 @@ describe('a check of a server', () => {
       /^No chat completions API at .*: \/models answered 404\.$/,
     ],
     ['a wrong path', {}, '/v1', /^No chat completions API at .*: \/models answered 404\.$/],
-  ])('says what publishing would: %s', async (_what, more, path, problem) => {
+  ])('reports any problem that a published model would have: %s', async (_what, more, path, problem) => {
     expect((await check(more, path)).problem).toEqual(
       typeof problem === 'string' ? problem : expect.stringMatching(problem),
     );

@@ -40,7 +40,7 @@ async function problemOf({ healthPath, ...given }: CheckedServer, signal: AbortS
   if (healthPath === '') return inspect(server, signal);
   const problem = await probe(server, healthPath, signal);
   if (problem) return problem;
-  // Probes take the health path's word for it. A wrong path in the URL should show up here, once.
+  // Probes trust the health path. A wrong path in the URL is reported here, once.
   const doubt = await inspect({ ...server, name: '' }, signal);
   return doubt?.kind === 'misconfigured' ? doubt : null;
 }

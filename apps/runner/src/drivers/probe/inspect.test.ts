@@ -171,7 +171,7 @@ describe('a server that requires a key', () => {
     expect(await find(upstream, { key: 'k', own: true })).not.toBeNull();
   });
 
-  it('refuses a wrong one although its list is public, as a proxy may that guards completions', async () => {
+  it('refuses a wrong one although its list is public, as a proxy that guards completions may', async () => {
     for (const models of [listing(['tide']), listing(['tide'], 'vllm'), { body: '[{"name":"tide"}]' }]) {
       const upstream = await serverThat(models, { status: 401 });
       expect(await find(upstream, { key: 'k' })).toEqual(wrong('The server refused the upstream key (401).'));

@@ -68,7 +68,7 @@ async function inspectServed(
 }
 
 /**
- * Some servers and proxies list their models to everyone, and ask for the key only where it counts.
+ * Some servers and proxies list their models to everyone, and require the key only for completions.
  * Only 401 is judged: a route for POST alone may answer a GET with anything else.
  */
 async function inspectKey(server: InspectedServer, signal: AbortSignal): Promise<Problem | null> {

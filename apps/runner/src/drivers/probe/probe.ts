@@ -4,8 +4,8 @@ import { type InspectedServer, inspect, misconfigured, type Problem } from './in
 
 /**
  * Finds out whether calls to a server can work. If there is a health path, it says whether the
- * server is up. One is given where the list of models is incomplete or missing, so the list only
- * shows whether the key is refused.
+ * server is up. Models have one where the list of models is incomplete or missing, so the list is
+ * used only to see whether the key is refused.
  */
 export async function probe(
   server: InspectedServer,

@@ -22,7 +22,9 @@ const entry = z.object({
   status: z.unknown().optional(),
 });
 
-/** Reads the body of a model list. `unreadable`: it is a list, but of which models is not clear. */
+/**
+ * Reads the body of a model list. `unreadable`: it is a list, but it is not clear of which models.
+ */
 export function servedModels(body: string): ServedModel[] | 'unreadable' | 'no_list' {
   const json = parse(body);
   if (emptyList.safeParse(json).success) return [];

@@ -22,7 +22,7 @@ async function abandonedInItsSleep() {
 }
 const pids = (model: { starts(): { pid: number }[] }) => model.starts().map(({ pid }) => pid);
 
-describe('a process that was told to end when its runner went', () => {
+describe('a process that was told to end just before its runner ended', () => {
   it('is ended by the next runner, and its model stays asleep and never fails', async () => {
     const model = await abandonedInItsSleep();
     const [pid = 0] = pids(model);

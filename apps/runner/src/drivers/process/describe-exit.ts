@@ -36,7 +36,7 @@ const NOT_EXECUTABLE = {
   said: /^\S*sh: (?:(?:line )?\d+: )?(?:exec: )?(.+?): (?:Permission denied|Exec format error|cannot execute.*|Is a directory)$/m,
 };
 
-/** The first word of a command that does not assign a variable. */
+/** The first word of a command that is not `exec` and assigns no variable. */
 const programOf = (command: string): string | undefined =>
   command
     .trim()

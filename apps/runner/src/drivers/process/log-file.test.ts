@@ -33,11 +33,11 @@ describe("a model's log", () => {
     expect(statSync(logFileOf(dir, 'mdl_1')).size).toBe(0);
   });
 
-  it('gives its disk room again even if its end cannot be written, as when it has filled the disk', () => {
+  it('frees its disk space even if its end cannot be kept, as when it has filled the disk', () => {
     const log = openLog(dir, 'mdl_1');
     writeSync(log, 'x'.repeat(50_000));
     closeSync(log);
-    // It takes a full disk's place: whatever is written here fails.
+    // This stands in for a full disk: whatever is written here fails.
     mkdirSync(`${logFileOf(dir, 'mdl_1')}.1`);
     expect(() => rotateLog(dir, 'mdl_1', 1_000)).toThrow('EISDIR');
     expect(statSync(logFileOf(dir, 'mdl_1')).size).toBe(0);

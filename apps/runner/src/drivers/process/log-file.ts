@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { pause } from '../../pause.ts';
 
 /**
- * When a log is longer, its end goes to `.log.1` and it starts again. So a model keeps twice this.
+ * When a log is longer, its end goes to `.log.1` and it starts again. So a model keeps up to twice
+ * this.
  */
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 const CHECK_SIZE_EVERY_MS = 2_000;

@@ -77,12 +77,12 @@ describe('a runner that stood still until another one led', () => {
   });
 });
 
-it('a model that moved away leaves no files, but those of its next run if it has moved back', async () => {
+it('a model that moved away leaves no files, except those of its next run if it has moved back', async () => {
   const before = driver;
   before.launch(false);
   await eventually(hasBegun);
   driver = create();
-  // Both end the same process. Whichever is first starts the next one.
+  // Both end the same process.
   await Promise.all([before.halt(), driver.halt()]);
   driver.launch(false);
   await eventually(() => readRecord(stateDir, 'mdl_1'));

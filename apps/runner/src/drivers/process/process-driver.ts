@@ -12,7 +12,7 @@ import { type ProcessRecord, readRecord, removeRecord, writeRecord } from './sta
 export class ProcessDriver implements Driver {
   readonly #options: ProcessRunOptions;
   #run: ProcessRun | null = null;
-  /** The spawn under way. `halt` waits for it, so that no process starts behind its back. */
+  /** The spawn under way. `halt` waits for it, so that no process starts unnoticed. */
   #spawning: Promise<void> = Promise.resolve();
 
   constructor(options: ProcessRunOptions) {
@@ -63,7 +63,7 @@ export class ProcessDriver implements Driver {
     try {
       if (!record.ending) writeRecord(stateDir, modelId, { ...record, ending: true });
     } catch {
-      // A full disk is no reason to let the process run on.
+      // A full disk is no reason to let the process keep running.
     }
   }
 

@@ -11,7 +11,7 @@ interface ProcessProbeOptions {
   readonly timings: DriverTimings;
 }
 
-/** Asks a model's process on its port. */
+/** Probes a model's process on its port. */
 export class ProcessProbe {
   readonly #options: ProcessProbeOptions;
 

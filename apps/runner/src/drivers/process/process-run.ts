@@ -49,10 +49,10 @@ export class ProcessRun {
   readonly #options: ProcessRunOptions;
   readonly #probe: ProcessProbe;
   readonly #ending = new AbortController();
-  /** Ends the pause before the next look. */
+  /** Ends the pause before the next probe. */
   #pausing = new AbortController();
   #access: UpstreamAccess;
-  /** Looks in a row that found that calls cannot work. */
+  /** Probes in a row that found that calls cannot work. */
   #faults = 0;
   /** Since when it has been reported as one that cannot be called. */
   #faultySinceMs = 0;
@@ -81,8 +81,8 @@ export class ProcessRun {
   }
 
   /**
-   * Starts the process. Resolves when there is one, or when there will be none. Never rejects. If
-   * this runner no longer leads, nothing is started or reported: the model is the next runner's.
+   * Starts the process. Resolves once it has started or will not start. Never rejects. If this
+   * runner no longer leads, nothing is started or reported: the model is the next runner's.
    */
   async spawn(): Promise<void> {
     const { modelId, stateDir, ports, env, user, settings, keepOutput, leads, nowMs } = this.#options;
@@ -186,7 +186,7 @@ export class ProcessRun {
     for (let pauseMs = now ? 0 : timings.probeMs; !this.#signal.aborted; ) {
       await pause(jittered(pauseMs, random), this.#pausing.signal);
       if (this.#signal.aborted) return;
-      // A change during the look ends the next pause.
+      // A change during the probe ends the next pause.
       this.#pausing = new AbortController();
       const failure = await this.#health(record);
       const problem =
@@ -205,7 +205,7 @@ export class ProcessRun {
   /**
    * Reports whether calls to the process can work, when that changes. The process is left alone,
    * because calls may work again when the key or the name is changed back. A model that wakes on
-   * request is given up in the end, so that it gives back its room.
+   * request is given up after its start timeout, so that it gives back its room.
    */
   #judge(record: ProcessRecord, problem: Problem | null): void {
     const { timings, settings, alwaysOn, monotonicMs, report } = this.#options;

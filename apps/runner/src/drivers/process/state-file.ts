@@ -53,7 +53,7 @@ export function readRecord(stateDir: string, modelId: string): ProcessRecord | n
  * Writes the whole record or nothing. It is on disk when this returns. False: it may not be
  * written, and nothing is.
  *
- * @param may asked when everything that can take long is done
+ * @param may asked once everything that can take long is done
  */
 export function writeRecord(
   stateDir: string,

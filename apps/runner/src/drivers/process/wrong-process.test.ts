@@ -37,7 +37,7 @@ describe('a process whose health path answers', () => {
     expect(reason).toMatch(/^No chat completions API at http:\S+\/v1: \/models answered 404\.$/);
   });
 
-  it('runs even if its API answers no GET, if the health path was given', async () => {
+  it('runs although its API answers no GET, if a health path was given', async () => {
     const model = await harness.publishProcess({ how: 'bare', settings: { healthPath: '/health' } });
     const { condition } = await (await harness.start()).wake(model.modelId);
     expect(condition).toBe('CONDITION_RUNNING');
@@ -52,7 +52,7 @@ describe('a process whose health path answers', () => {
       "The server does not serve 'moon'. It serves tide.",
     ],
   ])(
-    'fails when its upstream %s is changed to a wrong one, and runs on when that is changed back',
+    'fails when its upstream %s is changed to a wrong one, and recovers without a new process when that is changed back',
     async (_what, how, wrong, reason) => {
       const right = { upstreamKey: sealed('sk-up'), upstreamModel: 'tide' };
       const model = await harness.publishProcess(how, right);
@@ -83,7 +83,7 @@ describe('a process whose health path answers', () => {
     expect(pidsOf(model).map(isPidAlive)).toEqual([true]);
   });
 
-  it('is ended in the end if it wakes on request, and kept if it is always on', async () => {
+  it('is ended after its start timeout if it wakes on request, and kept if it is always on', async () => {
     const wrong = { upstreamKey: sealed('sk-no') };
     const publish = (mode: 'always_on' | 'wake_on_request') =>
       harness.publishProcess(
