@@ -344,7 +344,7 @@ describe('a Redis that is replaced', () => {
       await publish(before, queueOver(client));
       await eventually(async () => (await readWrittenUsage(db)).rows === 50);
       master.running.kill('SIGSTOP');
-      await sentinel.replaceMasterSilentFor(1_000);
+      await sentinel.setDownAfter(1_000);
       client.disconnect();
       await sentinel.until(replica, 'master');
       client = createRedisClient(replica.running.url);

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, freePort, isPidAlive, itAsRoot, testPostgres } from '@tidegate/testing';
-import { BURGLAR } from './testing/burglar.ts';
 import { Harness } from './testing/harness.ts';
+import { SNOOPER } from './testing/snooper.ts';
 
 /*
  * Runs the built runner as a process. It is killed and started again while models keep running.
@@ -170,15 +170,15 @@ describe('a runner that is told to stop', () => {
 const asRoot = itAsRoot(it);
 
 describe("a model's command that looks for secrets", () => {
-  async function burgle(env: Record<string, string>): Promise<string> {
-    const loot = harness.writable('loot');
-    const script = join(harness.dir, 'burglar.sh');
+  async function snoop(env: Record<string, string>): Promise<string> {
+    const found = harness.writable('found');
+    const script = join(harness.dir, 'snooper.sh');
     const keyFile = join(harness.dir, 'the-secret-key');
-    writeFileSync(script, BURGLAR);
+    writeFileSync(script, SNOOPER);
     writeFileSync(keyFile, harness.secretKey.toString('base64'), { mode: 0o600 });
     const databaseUrl = new URL(harness.url);
     databaseUrl.searchParams.set('application_name', 'database-secret');
-    const command = `exec sh ${script} ${harness.dir} >${loot} 2>/dev/null`;
+    const command = `exec sh ${script} ${harness.dir} >${found} 2>/dev/null`;
     const modelId = await harness.publish({ settings: { command } });
     const runner = await run({
       SECRET_KEY: '',
@@ -191,25 +191,25 @@ describe("a model's command that looks for secrets", () => {
     });
     await ready(runner);
     await harness.connect(runner.port).wake(modelId);
-    return readFileSync(loot, 'latin1');
+    return readFileSync(found, 'latin1');
   }
   /** What the command says, among the contents of files. */
-  const opened = (loot: string) => [...loot.matchAll(/opened ([^\n]*)/g)].map(([, what]) => what);
+  const opened = (found: string) => [...found.matchAll(/opened ([^\n]*)/g)].map(([, what]) => what);
   const secrets = () => [harness.secretKey.toString('base64'), 'database-secret', 'cloud-secret'];
 
   asRoot('gets nothing: it runs as another user, and its environment has only what is allowed', async () => {
-    const loot = await burgle({});
-    expect(loot).toContain('CUDA_VISIBLE_DEVICES=3');
-    expect(loot).toMatch(/^uid 65522, groups 65522$/m);
-    expect(opened(loot)).toEqual([]);
-    expect(secrets().filter((secret) => loot.includes(secret))).toEqual([]);
+    const found = await snoop({});
+    expect(found).toContain('CUDA_VISIBLE_DEVICES=3');
+    expect(found).toMatch(/^uid 65522, groups 65522$/m);
+    expect(opened(found)).toEqual([]);
+    expect(secrets().filter((secret) => found.includes(secret))).toEqual([]);
   });
 
   it('gets everything but its environment from a runner that runs as the same user', async () => {
-    const loot = await burgle(process.getuid?.() === 0 ? { RUNNER_MODEL_USER: 'root' } : {});
-    expect(secrets().filter((secret) => !loot.includes(secret))).toEqual([]);
-    expect(opened(loot)).toEqual(expect.arrayContaining(['its runner', 'the records']));
-    expect(loot).not.toMatch(/^AWS_SECRET/m);
+    const found = await snoop(process.getuid?.() === 0 ? { RUNNER_MODEL_USER: 'root' } : {});
+    expect(secrets().filter((secret) => !found.includes(secret))).toEqual([]);
+    expect(opened(found)).toEqual(expect.arrayContaining(['its runner', 'the records']));
+    expect(found).not.toMatch(/^AWS_SECRET/m);
   });
 });
 

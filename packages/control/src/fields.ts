@@ -70,7 +70,7 @@ export function choice<const T extends readonly [string, ...string[]]>(label: st
 
 /** The name of a pool of runners. */
 export const poolField = (label: string) => {
-  const error = `${label} must be 1 to 63 lower-case letters, digits and -, a letter or digit first.`;
+  const error = `${label} must be 1 to 63 lowercase letters, digits and -, starting with a letter or digit.`;
   return z.string({ error }).regex(POOL_NAME, { error });
 };
 

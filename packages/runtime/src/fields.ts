@@ -65,7 +65,7 @@ export const addresses = z
 /** The name of a pool of runners. */
 export const poolName = z
   .string()
-  .regex(POOL_NAME, 'must be 1 to 63 lower-case letters, digits and -, a letter or digit first');
+  .regex(POOL_NAME, 'must be 1 to 63 lowercase letters, digits and -, starting with a letter or digit');
 
 /** Where the runners of one pool are reached. */
 export interface PoolAddress {

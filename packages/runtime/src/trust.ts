@@ -72,7 +72,7 @@ const tlsFields = {
     "PEM file of the authority that signs the services' certificates. Set all three `GRPC_TLS` files for mutual TLS between services, or none. A replaced file is used for new connections within 10 s",
   ),
   GRPC_TLS_CERT_FILE: pemFile.describe(
-    "PEM file of this service's certificate. Those of limiter and runner must name the host in `LIMITER_ADDRESSES` and `RUNNER_ADDRESS`",
+    "PEM file of this service's certificate. The certificates of limiter and runner must name the host in `LIMITER_ADDRESSES` and `RUNNER_ADDRESS`",
   ),
   GRPC_TLS_KEY_FILE: pemFile.describe('PEM file of its private key'),
 };

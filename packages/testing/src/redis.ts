@@ -88,7 +88,7 @@ export async function testRedisCluster(
 }
 
 /**
- * Starts a master, its replica, and a Sentinel that fails over once `replaceMasterSilentFor` has
+ * Starts a master, its replica, and a Sentinel that fails over once `setDownAfter` has
  * been called. The test must stop them.
  */
 export async function testRedisSentinel(): Promise<RunningRedisSentinel> {

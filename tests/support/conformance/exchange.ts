@@ -18,7 +18,7 @@ export interface RecordedExchange {
   /** Undefined: unknown. */
   readonly sent: string | Uint8Array | undefined;
   readonly status: number;
-  /** The headers by lower-case name. */
+  /** The headers by lowercase name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: string;
   /** Whether the server has ended the answer. Otherwise either side cut it short. */

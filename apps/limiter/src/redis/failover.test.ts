@@ -49,7 +49,7 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
       expect((await session.decide({ admit: first })).admitted).toBeTruthy();
       await replicated(redis.nodes[0].running.url);
       redis.nodes[0].running.kill(signal);
-      await redis.replaceMasterSilentFor(1_000);
+      await redis.setDownAfter(1_000);
       expect((await session.ask({ admit: anAdmitInput(key, instanceId) })).failed?.reason).toMatch(/^redis/);
 
       const settled = () => session.ask({ settle: { ...first, answered: true } });
@@ -75,7 +75,7 @@ it('every client finds the new master, whatever it was doing when Sentinels anno
     for (const client of clients) void client.connect().catch(() => undefined);
     await eventually(() => clients.every(({ status }) => status === 'ready'));
     redis.nodes[0].running.kill('SIGKILL');
-    await redis.replaceMasterSilentFor(1_000);
+    await redis.setDownAfter(1_000);
     const roles = () => Promise.all(clients.map((client) => client.call('role')));
     await eventually(async () => (await roles()).every((role) => String(role).startsWith('master')));
   } finally {

@@ -39,14 +39,14 @@ export interface PersistedCondition {
 }
 
 /** Why a model cannot be called, for users. */
-export const KEY_DOES_NOT_OPEN =
+export const KEY_CANNOT_BE_UNSEALED =
   'Its upstream key cannot be unsealed: it was sealed under another secret key.';
 
 export function specOf(row: ModelRow, secretKeys: readonly Uint8Array[]): ModelSpec {
   const upstreamKey = row.upstreamKey ? unseal(secretKeys, row.upstreamKey) : '';
   const driver: DriverSettings =
     upstreamKey === null
-      ? { driver: 'unusable', reason: KEY_DOES_NOT_OPEN }
+      ? { driver: 'unusable', reason: KEY_CANNOT_BE_UNSEALED }
       : parseSettings(row.driver, row.settings);
   return {
     modelId: row.id,

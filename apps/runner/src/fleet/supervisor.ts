@@ -274,7 +274,7 @@ export class Supervisor {
       return;
     }
     if (report.type === 'off') {
-      this.#beOff();
+      this.#handleOff();
       return;
     }
     if (this.#state.phase === 'running') this.#announce();
@@ -282,7 +282,7 @@ export class Supervisor {
   }
 
   /** The model turned out not to run, so it gives up the room that was kept for it. */
-  #beOff(): void {
+  #handleOff(): void {
     this.#tenancy.release();
     if (this.#state.phase !== 'launching') this.dispatch({ type: 'restarting' });
     else if (this.#spec.mode === 'always_on' || this.#waiters.size > 0) this.#tenancy.ask();

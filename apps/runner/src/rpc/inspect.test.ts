@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => harness.close());
 
 /** A server that records the keys that it receives. */
-async function keptBy() {
+async function startRecordingServer() {
   const keys = new Set<string | undefined>();
   const server = await startUpstream(async ({ headers }, reply) => {
     keys.add(headers.authorization);
@@ -40,7 +40,7 @@ describe('a check of servers for a published model', () => {
   };
 
   it('asks with the upstream key of the model, even if the model is in another pool', async () => {
-    const { baseUrl, keys } = await keptBy();
+    const { baseUrl, keys } = await startRecordingServer();
     const upstreamKeyOf = await publish(seal(harness.secretKey, 'sk-kept'), { pool: 'gpu0' });
     expect(await inspect({ baseUrl, upstreamKeyOf })).toMatchObject({
       problem: '',
@@ -50,20 +50,20 @@ describe('a check of servers for a published model', () => {
   });
 
   it('asks at the health path that is given', async () => {
-    const { baseUrl } = await keptBy();
+    const { baseUrl } = await startRecordingServer();
     // The server answers everything, and lists another name.
     const asked = { baseUrl, upstreamModel: 'moon', healthPath: '/up' };
     expect(await inspect(asked)).toMatchObject({ problem: '' });
   });
 
   it('asks without a key if the model has none', async () => {
-    const { baseUrl, keys } = await keptBy();
+    const { baseUrl, keys } = await startRecordingServer();
     expect(await inspect({ baseUrl, upstreamKeyOf: await publish(null) })).toMatchObject({ problem: '' });
     expect([...keys]).toEqual([undefined]);
   });
 
   it('asks no server if the key cannot be unsealed, or the model is not published', async () => {
-    const { baseUrl, keys } = await keptBy();
+    const { baseUrl, keys } = await startRecordingServer();
     const lost = await publish(seal(Buffer.alloc(32, 9), 'sk-lost'));
     expect((await inspect({ baseUrl, upstreamKeyOf: lost })).problem).toMatch(/key cannot be unsealed/);
     const { client } = await harness.start({ pool: 'other' });
@@ -75,7 +75,7 @@ describe('a check of servers for a published model', () => {
   });
 
   it('has room for a test of 64 servers for one organization, and for others meanwhile', async () => {
-    const { baseUrl } = await keptBy();
+    const { baseUrl } = await startRecordingServer();
     let asked = 0;
     const silent = await startUpstream((_request, reply) => {
       asked++;

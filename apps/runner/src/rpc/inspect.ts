@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { MAX_REPLICAS } from '@tidegate/contracts/driver-settings';
 import type { InspectRequest__Output, InspectResponse, RunnerHandlers } from '@tidegate/rpc';
-import { KEY_DOES_NOT_OPEN } from '../catalog/spec.ts';
+import { KEY_CANNOT_BE_UNSEALED } from '../catalog/spec.ts';
 import type { ModelStore } from '../catalog/store.ts';
 import { checkServer } from '../drivers/probe/check.ts';
 
@@ -60,7 +60,7 @@ async function inspect(
 ): Promise<InspectResponse | null> {
   const key = given.upstreamKeyOf ? await store.upstreamKey(given.upstreamKeyOf) : given.upstreamKey;
   if (key === undefined) return null;
-  if (key === null) return { problem: KEY_DOES_NOT_OPEN };
+  if (key === null) return { problem: KEY_CANNOT_BE_UNSEALED };
   const checked = await checkServer({ baseUrl, name, nameAssumed, key, healthPath, timeoutMs }, signal);
   const { server, version, models = [] } = checked.described ?? {};
   return {

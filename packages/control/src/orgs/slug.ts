@@ -1,7 +1,7 @@
 const MAX_LENGTH = 48;
 
 /**
- * Makes a slug of lower-case letters, digits and single hyphens, or "org" if nothing is left of the
+ * Makes a slug of lowercase letters, digits and single hyphens, or "org" if nothing is left of the
  * name. It never looks like an id.
  */
 export function slugOf(name: string): string {

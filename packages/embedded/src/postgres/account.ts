@@ -76,9 +76,10 @@ export async function checkOwner(account: Account | undefined, dataDir: string):
 }
 
 function adviceFor(account: Account | undefined, person: string | undefined, chown: string): string {
-  if (account === undefined) return `Start it as the user who started it before, or have root run: ${chown}`;
+  if (account === undefined)
+    return `Start Tidegate as the user who started it before, or have root run: ${chown}`;
   if (person === undefined) return `To fix this: ${chown}`;
-  return `Start it as ${person}. To start it as root from now on: ${chown}`;
+  return `Start Tidegate as ${person}. To start it as root from now on: ${chown}`;
 }
 
 async function ownerOf(path: string): Promise<number | undefined> {

@@ -255,7 +255,7 @@ describe('startPostgres', () => {
     await givenDatabase();
     await promisify(execFile)('chown', ['-R', '54321', dataDir]);
     await expect(start()).rejects.toThrow(
-      /belongs to user 54321, .*\. Start it as user 54321\. To start it as root/,
+      /belongs to user 54321, .*\. Start Tidegate as user 54321\. To start it as root/,
     );
   });
 

@@ -27,7 +27,7 @@ export interface RunningRedisSentinel {
   /** Resolves when the node sees itself as the master, or as a replica in sync with the other. */
   until(node: RedisNode, role: 'master' | 'replica'): Promise<void>;
   /** Changes `downAfterMs`. */
-  replaceMasterSilentFor(ms: number): Promise<void>;
+  setDownAfter(ms: number): Promise<void>;
   /** Kills all three, since one may hang. Resolves when they have ended. Idempotent. */
   stop(): Promise<void>;
 }
@@ -53,15 +53,15 @@ export async function startRedisSentinel(options: RedisSentinelOptions): Promise
     running.push({ stop: () => sentinel.stop('SIGKILL') });
     const until = (probe: () => Promise<boolean>, timeoutMs = FAILOVER_TIMEOUT_MS) =>
       untilReady('Redis Sentinel', sentinel, () => probe().catch(() => false), timeoutMs);
-    await until(async () => (await isInStep(replica)) && (await isKnown(ports.sentinel)), READY_TIMEOUT_MS);
+    await until(async () => (await isInSync(replica)) && (await isKnown(ports.sentinel)), READY_TIMEOUT_MS);
     // A Sentinel that was paused for 2 s does nothing for 30 s (TILT mode). Redis 6 lacks this
     // setting.
     await command(ports.sentinel, 'SENTINEL', 'DEBUG', 'TILT-TRIGGER', TILT_TRIGGER_MS).catch(() => {});
     return {
       url: `redis+sentinel://127.0.0.1:${ports.sentinel}/main`,
       nodes,
-      until: (node, role) => until(() => (role === 'master' ? isMaster(node) : isInStep(node))),
-      async replaceMasterSilentFor(ms) {
+      until: (node, role) => until(() => (role === 'master' ? isMaster(node) : isInSync(node))),
+      async setDownAfter(ms) {
         for (const setting of silenceOf(ms))
           await command(ports.sentinel, 'SENTINEL', 'SET', 'main', ...setting);
       },
@@ -75,7 +75,7 @@ export async function startRedisSentinel(options: RedisSentinelOptions): Promise
 
 const replicationOf = ({ port }: RedisNode): Promise<string> => command(port, 'INFO', 'replication');
 const isMaster = async (node: RedisNode) => (await replicationOf(node)).includes('role:master');
-const isInStep = async (node: RedisNode) => (await replicationOf(node)).includes('master_link_status:up');
+const isInSync = async (node: RedisNode) => (await replicationOf(node)).includes('master_link_status:up');
 const isKnown = async (port: number) => (await command(port, 'INFO', 'sentinel')).includes('slaves=1');
 
 async function end({ kill, exited }: RunningRedis): Promise<void> {

@@ -643,7 +643,7 @@ describe('a start that does not succeed', () => {
         conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: why }],
       });
     const looks = () => cluster.asked.filter(({ resource }) => resource === 'pods').length;
-    const lookedTwice = async () => {
+    const lookedAgain = async () => {
       const before = looks();
       await eventually(() => looks() > before + 2);
     };
@@ -652,10 +652,10 @@ describe('a start that does not succeed', () => {
     let nowMs = 0;
     const { driver, logged, last, waits } = driverOf({}, { nowMs: () => nowMs });
     driver.launch(false);
-    await lookedTwice();
+    await lookedAgain();
     expect(logged).toEqual([]);
     nowMs = FAST.drivers.podProblemMs;
-    await lookedTwice();
+    await lookedAgain();
     const line = (why: string) => ({
       level: 'warn',
       msg: 'a workload cannot start yet',
@@ -663,13 +663,13 @@ describe('a start that does not succeed', () => {
     });
     expect(logged).toEqual([expect.objectContaining(line(message))]);
     cluster.set('pods', [unscheduled('0/3 nodes are available: 3 had taints.')]);
-    await lookedTwice();
+    await lookedAgain();
     // A model may take long to load.
     cluster.set('pods', [pod({ containerStatuses: [container({ running: {} })] })]);
-    await lookedTwice();
+    await lookedAgain();
     expect(waits.at(-1)).toBe('');
     nowMs *= 3;
-    await lookedTwice();
+    await lookedAgain();
     expect(logged.slice(1)).toEqual([
       expect.objectContaining(line('0/3 nodes are available: 3 had taints.')),
     ]);

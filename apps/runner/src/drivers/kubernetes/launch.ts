@@ -224,7 +224,7 @@ export class Launch {
       const misconfigured = problems.every(({ kind }) => kind === 'misconfigured');
       // What does not answer yet may be starting.
       if (problems.length === probes.size && (this.#up || misconfigured))
-        this.#complain(describeProblems(problems));
+        this.#reportProblem(describeProblems(problems));
     }
   }
 
@@ -232,7 +232,7 @@ export class Launch {
   async #noteLoss(): Promise<void> {
     if (!this.#up && this.#reason === '') return;
     // Its replicas may be back before the answer comes. Then they are loading.
-    this.#beDown();
+    this.#markDown();
     const { api, settings } = this.#options;
     const scale = await api.scale(settings, this.#ending.signal).catch(() => null);
     if (this.#ending.signal.aborted || this.#probes.size > 0) return;
@@ -254,20 +254,20 @@ export class Launch {
 
   /** The start has failed. */
   #giveUp(reason: string): void {
-    if (this.#options.alwaysOn) this.#complain(reason);
+    if (this.#options.alwaysOn) this.#reportProblem(reason);
     else this.#lose(reason);
   }
 
   /** Reports why it cannot be called, and continues. */
-  #complain(reason: string): void {
+  #reportProblem(reason: string): void {
     if (this.#ending.signal.aborted || this.#reason === reason) return;
-    this.#beDown();
+    this.#markDown();
     this.#reason = reason;
     this.#options.report({ type: 'down', reason, watching: true });
   }
 
   /** A model that was up has as long to come back as a start may take. */
-  #beDown(): void {
+  #markDown(): void {
     if (this.#up) this.#deadlineMs = this.#deadlineFromNow();
     this.#up = false;
   }

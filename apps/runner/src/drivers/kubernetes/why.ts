@@ -34,7 +34,7 @@ export async function whyNotReady(
     const [pod] = pods;
     const about = pod ? `involvedObject.name=${pod.metadata?.name ?? ''}` : 'reason=FailedCreate';
     const events = thorough ? await api.warnings(namespace, about, signal) : [];
-    const own = events.filter(({ involvedObject }) => makesPodsFor(name, involvedObject.name ?? ''));
+    const own = events.filter(({ involvedObject }) => createsPodsFor(name, involvedObject.name ?? ''));
     const told = eventProblemOf(pod ? events : own);
     if (told) return { ...told, off: false };
     if (pod) return { reason: 'None of its pods is ready.', lasting: false, usual: true, off: false };
@@ -50,5 +50,5 @@ export async function whyNotReady(
  * Whether an object with that name creates the workload's pods: a StatefulSet itself, or a
  * ReplicaSet of a Deployment, which has a hash without a dash after the Deployment's name.
  */
-const makesPodsFor = (workload: string, name: string): boolean =>
+const createsPodsFor = (workload: string, name: string): boolean =>
   name === workload || (name.startsWith(`${workload}-`) && !name.slice(workload.length + 1).includes('-'));

@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => harness.close());
 
 /** A model whose process ignores being told to end, and whose runner died while ending it. */
-async function abandonedInItsSleep() {
+async function leftWhileEnding() {
   const model = await harness.publishProcess({ how: 'stubborn' }, { sleepAfterS: 1 });
   const patient = { ...FAST, drivers: { ...FAST.drivers, stopGraceMs: 60_000 } };
   const first = await harness.start({ timings: patient, stopModelsOnExit: false });
@@ -24,7 +24,7 @@ const pids = (model: { starts(): { pid: number }[] }) => model.starts().map(({ p
 
 describe('a process that was told to end just before its runner ended', () => {
   it('is ended by the next runner, and its model stays asleep and never fails', async () => {
-    const model = await abandonedInItsSleep();
+    const model = await leftWhileEnding();
     const [pid = 0] = pids(model);
     expect(isPidAlive(pid)).toBe(true);
     const watcher = (await harness.start()).watch('gw_1');
@@ -36,7 +36,7 @@ describe('a process that was told to end just before its runner ended', () => {
   });
 
   it('is replaced when its model is woken, and the new one keeps its record although two runners ended the old one', async () => {
-    const model = await abandonedInItsSleep();
+    const model = await leftWhileEnding();
     const runner = await harness.start();
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
     const [first = 0, second = 0] = pids(model);

@@ -2,7 +2,7 @@
  * A command that prints what it can get from its runner and from the files in $1: environment,
  * memory, records and logs. It says what it could open.
  */
-export const BURGLAR = `
+export const SNOOPER = `
   echo "uid $(id -u), groups $(id -G)"
   env
   open() { (: <"$1") && echo "opened $1" && cat "$1"; }
@@ -12,5 +12,5 @@ export const BURGLAR = `
   ls "$1/state" && echo 'opened the records'
   for file in "$1"/*secret* "$1"/state/*; do open "$file"; done
   for file in "$1"/state/*.log; do (: >>"$file") && echo "opened $file"; done
-  kill -0 "$PPID" && echo 'opened fire on its runner'
+  kill -0 "$PPID" && echo 'opened a way to end its runner'
   exit 1`;
