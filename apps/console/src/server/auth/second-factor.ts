@@ -1,13 +1,13 @@
-import { createHash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
-import type { Db } from '@tidegate/db';
-import { symmetricDecrypt } from 'better-auth/crypto';
-import { type Allowance, giveBack, renew, take } from './attempts.ts';
-import type { Auth } from './auth.ts';
-import { credentialOf } from './credential.ts';
-import { throwingFailures } from './database-failures.ts';
-import type { Devices } from './devices.ts';
-import { digest } from './digest.ts';
+import {
+  compactCode,
+  completeStep,
+  isWrong,
+  type SecondFactorOptions,
+  type SecondStep,
+  type VerifiedStep,
+  type WithCode,
+  withKnownBrowser,
+} from './second-step.ts';
 import type { OpenSession } from './sessions.ts';
 
 /** An authenticator app that is not in use yet: `confirm` proves that it works. */
@@ -28,39 +28,11 @@ interface Failure {
   readonly outcome: 'wrong' | 'failed';
 }
 
-export type SecondStep =
-  | {
-      readonly outcome: 'signed in';
-      readonly headers: Headers;
-      readonly userId: string;
-      readonly by: 'app' | 'recovery code';
-    }
-  | ({ readonly outcome: 'wrong' } & FailedStep)
-  /**
-   * Too many wrong codes for this account. It takes none for a while. `isFirst`: this sign-in has
-   * not met the lock before.
-   */
-  | ({ readonly outcome: 'locked'; readonly isFirst: boolean } & FailedStep)
-  /** The sign-in is too old, or had too many wrong codes. It must begin again. */
-  | { readonly outcome: 'over' }
-  /** The secret that encrypted this second factor is gone. No code can be compared with it. */
-  | { readonly outcome: 'unreadable' };
-interface FailedStep {
-  /** Whose password began the sign-in. */
-  readonly userId: string;
-  readonly by: 'app' | 'recovery code';
-}
-
 /** `headers` contain the session's cookie. */
 interface WithPassword {
   readonly password: string;
   readonly headers: Headers;
 }
-interface WithCode {
-  readonly code: string;
-  readonly headers: Headers;
-}
-
 /** The second factor of accounts that have a password. */
 export interface SecondFactor {
   /** Whether the account has an authenticator app in use. A passkey is a second factor, too. */
@@ -86,36 +58,13 @@ export interface SecondFactor {
   complete(attempt: WithCode): Promise<SecondStep>;
 }
 
-interface VerifiedStep {
-  readonly token: string;
-  readonly user: { readonly id: string; readonly email: string };
-}
-
-const APP_CODE = /^\d{6}$/;
-
-/**
- * How many codes may be tried for an account: in each browser in which it has signed in with a
- * second factor before, and in all others together. So someone who knows only the password cannot
- * lock the owner out of such a browser, and gets no more guesses for having signed in before there
- * was a second factor.
- */
-const CODES: Allowance = { attempts: 10, windowMs: 15 * 60_000 };
-
-interface SecondFactorOptions {
-  readonly db: Db;
-  readonly auth: Auth;
-  readonly devices: Devices;
-  /** Unix milliseconds. */
-  readonly now: () => number;
-}
-
 export const createSecondFactor = (options: SecondFactorOptions): SecondFactor => ({
   hasApp: (userId) => hasApp(options, userId),
   begin: (proof) => begin(options, proof),
   confirm: (proof) => confirm(options, proof),
   renewCodes: (proof) => renewCodes(options, proof),
   remove: (proof) => remove(options, proof),
-  complete: (attempt) => complete(options, attempt),
+  complete: (attempt) => completeStep(options, attempt),
 });
 
 const hasApp = async ({ db }: SecondFactorOptions, userId: string): Promise<boolean> =>
@@ -137,7 +86,7 @@ async function confirm(options: SecondFactorOptions, { code, headers }: WithCode
   const session: Pick<OpenSession, 'user'> | null = await auth.api.getSession({ headers });
   if (!session || (await hasApp(options, session.user.id))) return { outcome: 'failed' };
   const response = await auth.api.verifyTOTP({
-    body: { code: compact(code) },
+    body: { code: compactCode(code) },
     headers: withoutStep(headers),
     asResponse: true,
   });
@@ -147,7 +96,7 @@ async function confirm(options: SecondFactorOptions, { code, headers }: WithCode
     const own = new Headers({ cookie: cookiesOf(response) });
     await auth.api.revokeOtherSessions({ headers: own });
   }
-  return { outcome: 'changed', headers: known(options, response, headers, user) };
+  return { outcome: 'changed', headers: withKnownBrowser(options, response, headers, user) };
 }
 
 async function renewCodes(
@@ -178,119 +127,8 @@ async function remove(
   return { outcome: 'removed' };
 }
 
-async function complete(options: SecondFactorOptions, { code, headers }: WithCode): Promise<SecondStep> {
-  const { db, auth, now } = options;
-  const given = compact(code);
-  const by = APP_CODE.test(given) ? 'app' : 'recovery code';
-  const step = await auth.api.getBegunSignIn({ headers });
-  const begun = step && (await db.user.findUnique({ where: { id: step.userId }, select: { email: true } }));
-  if (!step || !begun) return { outcome: 'over' };
-  const { userId } = step;
-  if (!(await isReadable(options, userId, by))) return { outcome: 'unreadable' };
-  const key = codesKey(options, headers, { id: userId, email: begun.email });
-  if ((await take(db, now(), key, CODES)) > 0) {
-    const first = await isFirst(options, 'locked', step.id, STEP_REMEMBERED_MS);
-    return { outcome: 'locked', isFirst: first, userId, by };
-  }
-  const before = await credentialOf(db, begun.email);
-  const verify = by === 'app' ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
-  const response = await throwingFailures(() => verify({ body: { code: given }, headers, asResponse: true }));
-  if (response.ok) {
-    const { token, user } = (await response.json()) as VerifiedStep;
-    if (!isDeepStrictEqual(before, await credentialOf(db, begun.email))) {
-      await db.session.deleteMany({ where: { token } });
-      return { outcome: 'over' };
-    }
-    if (await isFirst(options, 'code', `${user.id} ${given}`, CODE_REMEMBERED_MS)) {
-      await renew(db, codesKey(options, headers, user));
-      return {
-        outcome: 'signed in',
-        headers: known(options, response, headers, user),
-        userId: user.id,
-        by,
-      };
-    }
-    await db.session.deleteMany({ where: { token } });
-    return { outcome: 'wrong', userId: user.id, by };
-  }
-  if (WRONG.has(await problemOf(response))) return { outcome: 'wrong', userId, by };
-  // The code was not compared with anything.
-  await giveBack(db, key);
-  return { outcome: 'over' };
-}
-
-async function isReadable(
-  { db, auth }: SecondFactorOptions,
-  userId: string,
-  by: FailedStep['by'],
-): Promise<boolean> {
-  const row = await db.twoFactor.findFirst({
-    where: { userId },
-    select: { secret: true, backupCodes: true },
-  });
-  if (!row) return true;
-  const { secretConfig: key } = await auth.$context;
-  const data = by === 'app' ? row.secret : row.backupCodes;
-  return symmetricDecrypt({ key, data }).then(
-    () => true,
-    () => false,
-  );
-}
-
-function codesKey(
-  { devices }: SecondFactorOptions,
-  headers: Headers,
-  { id, email }: VerifiedStep['user'],
-): string {
-  const device = devices.known(headers, email, 'second factor');
-  return `codes:${digest(email)}${device?.userId === id ? ` device:${device.id}` : ''}`;
-}
-
-/** The answer's headers, with a cookie by which the browser is known from now on. */
-function known(
-  { devices }: SecondFactorOptions,
-  response: Response,
-  headers: Headers,
-  { id: userId, email }: VerifiedStep['user'],
-): Headers {
-  const all = new Headers(response.headers);
-  all.append('set-cookie', devices.remember(headers, { userId, email }, 'second factor'));
-  return all;
-}
-
-/**
- * Remembers a value among the attempts to sign in, which are deleted when their time is over.
- * False: it was remembered already.
- */
-async function isFirst(
-  { db, now }: SecondFactorOptions,
-  kind: 'code' | 'locked',
-  value: string,
-  forMs: number,
-): Promise<boolean> {
-  const key = `${kind}:${createHash('sha256').update(value).digest('hex')}`;
-  const data = [{ key, count: 1, resetsAt: new Date(now() + forMs) }];
-  return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
-}
-
-/** An app's code is valid for a minute and a half. A longer time does no harm. */
-const CODE_REMEMBERED_MS = 5 * 60_000;
-/** A sign-in that has begun waits ten minutes for its second step. */
-const STEP_REMEMBERED_MS = 11 * 60_000;
-
-/** Codes are shown in groups, and people type them that way. */
-const compact = (code: string): string => code.replace(/\s/g, '');
-
-const WRONG = new Set(['INVALID_PASSWORD', 'INVALID_CODE', 'INVALID_BACKUP_CODE']);
-
-async function problemOf(response: Response): Promise<string> {
-  if (response.status >= 500) throw new Error(`the second factor failed with ${response.status}`);
-  const { code = '' } = (await response.json().catch(() => ({}))) as { readonly code?: string };
-  return code;
-}
-
 const failure = async (response: Response): Promise<Failure> => ({
-  outcome: WRONG.has(await problemOf(response)) ? 'wrong' : 'failed',
+  outcome: (await isWrong(response)) ? 'wrong' : 'failed',
 });
 
 /**
