@@ -176,7 +176,7 @@ describe('a user that may not create roles', () => {
     await superuser.query(`ALTER ROLE ${name} CREATEROLE`);
     await createLogins(server.url, { ctl: PASSWORD });
     await expect(createLogins(url, { ctl: PASSWORD })).rejects.toThrow(
-      /permission denied.*\(since Postgres 16 it may change and grant only those that it made\)/,
+      /permission denied.*\(since Postgres 16 it may change and grant only those that it created\)/,
     );
   });
 
