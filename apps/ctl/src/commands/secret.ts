@@ -19,8 +19,8 @@ export const flagsOf = ({ name, help }: SecretFlag): Flag[] => [
 ];
 
 /**
- * The secret that was given, if any. Whoever gives it as an argument is told on stderr who can see
- * it there, and how to give it instead.
+ * The secret that was given, if any. If it is an argument, stderr says who can see it there, and
+ * how to give it instead.
  * @throws CommandError
  */
 export async function secretGiven(
