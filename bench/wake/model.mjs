@@ -1,4 +1,4 @@
-// A model that takes its time to start: node model.mjs FILE DELAY_MS, with the port in $PORT. It
+// A model that starts slowly: node model.mjs FILE DELAY_MS, with the port in $PORT. It
 // writes to the file when it is ready, and answers GET /arrivals with the time and text of each
 // call. The time is that of the call's first bytes. Calls are answered after a while, as by any
 // model, so that their answers take no CPU from the forwarding that is measured.
