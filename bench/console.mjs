@@ -1,6 +1,6 @@
 // Measures what screens of the console cost its server when an organization has 1,000 keys, 200
 // models and most of 10 million requests of 35 days: the time from asking for a page, as a
-// signed-in browser does, until its last byte is there. Also the CPU time that it takes, which
+// signed-in browser does, until its last byte arrives. Also the CPU time that it takes, which
 // other work on the machine disturbs less.
 //
 //   node bench/console.mjs [--requests 10000000] [--keys 1000] [--models 200] [--rounds 30]

@@ -38,7 +38,7 @@ const [loads = '64', ...rest] = process.argv.slice(2);
 const [seconds = 5, rounds = 3] = rest.map(Number);
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Makes one organization whose limits are all checked but never reached. */
+/** Creates one organization whose limits are all checked but never reached. */
 async function createOrg(db) {
   // Lets a key have more than the contract allows.
   await db.$executeRaw`ALTER TABLE api_key DROP CONSTRAINT api_key_requests_per_minute_check`;

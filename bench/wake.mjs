@@ -1,9 +1,9 @@
 // Has many callers wait over two gateways for a model that is asleep. Measures how many starts that
 // causes, how long after it is ready all of them are forwarded, and in which order. First with
 // gateways that have just started, then with ones that have served another model for a while, so
-// that V8 has optimized what they run. Then how far apart the same number of callers are told that
-// the start of their model has failed, and when callers of a model that never starts are told so,
-// each counted from its own arrival. Says which goals were met, and exits with 1 if one was not.
+// that V8 has optimized what they run. Then measures how far apart the same number of callers learn
+// that the start of their model has failed, and how long after its own arrival each caller of a
+// model that never starts learns that. Says which goals were met, and exits with 1 if one was not.
 //
 //   node bench/wake.mjs [--waiters 500]
 //
@@ -118,7 +118,7 @@ async function serve(org, key) {
 }
 
 /**
- * Has all callers wait for one model, and tells how they fared. Resolves to when the last one was
+ * Has all callers wait for one model, and prints how they fared. Resolves to when the last one was
  * forwarded, and how many were out of order.
  */
 async function wakeForMany(key, model, what) {
@@ -142,7 +142,7 @@ async function wakeForMany(key, model, what) {
   return { lastMs: afterMs.at(-1), outOfOrder: wrong.reduce((sum, count) => sum + count, 0) };
 }
 
-/** Has all callers wait for a model whose start fails, and tells how far apart they are told so. */
+/** Has all callers wait for a model whose start fails, and prints how far apart they learn that. */
 async function failForMany(key, model) {
   const answers = await callAll({ key, model, count: waiters, everyMs: EVERY_MS });
   const ends = answers.map(({ endedMs }) => endedMs).sort((a, b) => a - b);

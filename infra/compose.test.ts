@@ -97,7 +97,7 @@ describe('tracing', () => {
 });
 
 describe('the health of a container', () => {
-  it('is asked without starting Node, which would take more than a service at rest', () => {
+  it('is checked without starting Node, which would cost more than a service at rest', () => {
     const asked = Object.values(services).flatMap(({ healthcheck }) =>
       healthcheck ? [(healthcheck as { test: string[] }).test] : [],
     );
@@ -105,7 +105,7 @@ describe('the health of a container', () => {
     for (const [, program = ''] of asked) expect(program).not.toMatch(/node/);
   });
 
-  it('is asked by a program that models cannot read, since it has the environment of the runner', () => {
+  it('is checked by a program that models cannot read, since it has the environment of the runner', () => {
     expect(services.runner).toMatchObject({
       healthcheck: { test: ['CMD', UNREADABLE_BASH, '-c', expect.any(String)] },
     });

@@ -17,7 +17,7 @@ const work = (note: (text: string) => void, progress: (text: string) => void) =>
 };
 
 describe('progress of a phase', () => {
-  it('is a line of its own where nothing can move on the screen', async () => {
+  it('is a line of its own where the output is not a terminal', async () => {
     const out = written();
     await createTerminal(out, { progressEveryMs: 0 }).phase('packages', work, { slow: 'a minute' });
     expect(out.texts.slice(0, 3)).toEqual([
@@ -34,7 +34,7 @@ describe('progress of a phase', () => {
     expect(out.texts).toHaveLength(1);
   });
 
-  it('leaves one line on a screen', async () => {
+  it('leaves one line on a terminal', async () => {
     const out = written();
     await createTerminal({ ...out, isTTY: true }, { progressEveryMs: 0 }).phase('packages', work);
     expect(out.texts.join('').split('\n')).toHaveLength(2);
@@ -61,7 +61,7 @@ describe('while npm installs', () => {
     rmSync(root, { recursive: true, force: true });
   });
 
-  it('the packages for this machine that are there are counted', async () => {
+  it('the packages for this machine are counted as they arrive', async () => {
     const out = written();
     const installed = install(root, 'everything', createTerminal(out, { progressEveryMs: 0 }));
     await eventually(() => out.texts.includes('    packages 0 of 2\n'));

@@ -9,13 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { SHAPES } from './shapes.mjs';
 
-// In reality a caller has a machine of its own. Linux may rank sessions first, and threads only
-// within their session. This process leads its own session, so that it gives way to the services.
+// In reality a caller has a machine of its own. Linux may share the CPU among sessions first, and
+// within each session among its threads. This process leads its own session. To give way to the
+// services, it lowers its own priority and its session's.
 setPriority(19);
 try {
   writeFileSync('/proc/self/autogroup', '19');
 } catch {
-  // This system does not rank sessions.
+  // This system does not schedule by session.
 }
 const [url, key, connections] = process.argv.slice(2);
 const { origin, pathname } = new URL(`${url}/chat/completions`);

@@ -18,7 +18,7 @@ async function inNode(load) {
 }
 
 /**
- * @param load input of load.mjs. With `wrk`, wrk makes the load: whole answers from one URL.
+ * @param load input of load.mjs. With `wrk`, wrk generates the load: whole answers from one URL.
  * @param processes [{ name, pid: () => number }]; adds up processes of the same name
  * @returns the output of load.mjs, and `cpuUs`: microseconds of CPU per request, by name
  */

@@ -12,7 +12,7 @@ export function summary({ name, rounds }) {
     name,
     perS: of('perS'),
     chunksPerS: of('chunksPerS'),
-    /** The largest round over the smallest. */
+    /** The fastest round over the slowest. */
     spread: Math.max(...rates) / Math.min(...rates),
     p50Ms: of('p50Ms'),
     p99Ms: of('p99Ms'),

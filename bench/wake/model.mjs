@@ -1,7 +1,7 @@
-// A model that takes its time to start: node model.mjs FILE DELAY_MS, with the port in $PORT. It
-// writes to the file when it is ready, and answers GET /arrivals with the time and text of each
-// call. The time is that of the call's first bytes. Calls are answered after a while, as by any
-// model, so that their answers take no CPU from the forwarding that is measured.
+// A model that starts slowly: node model.mjs FILE DELAY_MS, with the port in $PORT. It writes to
+// the file when it is ready, and answers GET /arrivals with the time and text of each call. The
+// time is that of the call's first bytes. Calls are answered after a while, as by any model, so
+// that their answers take no CPU from the forwarding that is measured.
 //
 // The gateways share the machine's cores with it, so it is cheap. It speaks just enough HTTP
 // itself, and while it starts it calls itself, until V8 has optimized what it runs. That also gives

@@ -58,7 +58,7 @@ function variableOf(/** @type {string} */ name, /** @type {any} */ field) {
   };
 }
 
-/** A field and what its defaults, its absence and its transformations wrap, from the outside in. */
+/** A field, then what it wraps if it is optional, has a default or transforms, and so on. */
 function layersOf(/** @type {any} */ field) {
   const layers = [field];
   for (let inner = field; inner; ) {

@@ -167,7 +167,7 @@ function notInstalled(verb, output) {
 }
 
 /**
- * Keeps saying how many of the packages are there. npm says nothing while it works.
+ * Reports at intervals how many of the packages are there, because npm says nothing while it works.
  *
  * @param {string} root @param {Scope} scope @param {(text: string) => void} progress
  * @returns {() => void} ends it

@@ -163,7 +163,7 @@ export function describeAccount(site: Site): void {
     );
 
     it(
-      'tells that the page is in use once a minute, even if the clock is set back',
+      'reports once a minute that the page is in use, even if the clock is set back',
       async () => {
         // A context of its own, because a clock stays installed.
         const { page } = await site.signedIn(site.owner(), { context: {} });

@@ -133,7 +133,7 @@ export function describeFirstModel(site: Site): void {
     );
 
     it(
-      'are beside the reason of a failure, which opens where a process printed something',
+      'show the last lines of a process that failed, if it printed any',
       async () => {
         const org = await site.organization('Last words');
         await publishFailed(org);

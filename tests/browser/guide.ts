@@ -76,7 +76,7 @@ export function describeGuide(site: Site): void {
     );
 
     /**
-     * Expects Try it to make a key for itself, to replace it when it is refused, and to end it when
+     * Expects Try it to create its own key, to replace it when it is refused, and to end it when
      * left.
      */
     async function expectOwnKey(page: Page, org: string): Promise<void> {

@@ -105,7 +105,7 @@ export function describeLeaving(site: Site): void {
     );
 
     it(
-      'signed in before, as the trail says, and failed to before that',
+      'has each earlier attempt to sign in recorded in the trail, a failed one too',
       async () => {
         const org = await site.organization('Watched');
         const account = await site.person('viewer', org);

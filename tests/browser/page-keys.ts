@@ -18,7 +18,7 @@ export function describePageKeys(site: Site): void {
     afterAll(() => standin.close());
 
     it(
-      'ends with whichever session of the person ends, and a page whose session goes on makes another',
+      'ends with any session of its owner, and a page whose session continues creates another',
       async () => {
         const org = await site.organization('Ends pages');
         const model = { org, name: 'tide', kind: 'text', mode: 'always_on' } as const;

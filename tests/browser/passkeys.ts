@@ -5,7 +5,7 @@ import { expectAccessibleInBoth, signIn } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { PASSWORD, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
-/** Gives a page's browser a device that makes and uses passkeys. */
+/** Gives a page's browser a device that creates and uses passkeys. */
 async function plugIn(page: Page) {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('WebAuthn.enable');

@@ -29,7 +29,7 @@ export interface Account {
 }
 
 export interface SiteOptions extends StackOptions {
-  /** Browsers find the console at `localhost`. They make passkeys only for names. */
+  /** Browsers find the console at `localhost`. They create passkeys only for names. */
   readonly named?: boolean;
 }
 
@@ -214,7 +214,7 @@ export async function confirm(page: Page, answer: string): Promise<void> {
 
 /** Presses a button that copies, and waits for the text that it then shows for two seconds. */
 export async function pressCopy(button: Locator, says: string): Promise<void> {
-  // The page watches for itself: the text may be gone before anyone who asks hears of it.
+  // The page itself watches: the text may be gone before a poll from outside sees it.
   const watched = await button.evaluateHandle((element) => {
     const texts: string[] = [];
     const { MutationObserver } = element.ownerDocument.defaultView;

@@ -8,7 +8,7 @@ import { rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 /** A name that reaches the site over plain http, which browsers do not trust. */
 const ELSEWHERE = 'http://console.example';
 
-/** Holds the page's actions up until the result is called. */
+/** Holds back the page's actions until the returned function is called. */
 async function holdActions(page: Page): Promise<() => void> {
   let letGo = () => {};
   const held = new Promise<void>((resolve) => {

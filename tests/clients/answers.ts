@@ -40,7 +40,7 @@ export function describeAnswers(
     expect(pieces.join('')).toBe(whole.text);
   });
 
-  it('sends no field of its own accord that is refused', async () => {
+  it('adds no field that is refused', async () => {
     const recorder = await record(world().base);
     await client.whole(question('x', { base: recorder.base }));
     await client.stream(question('x', { base: recorder.base }));

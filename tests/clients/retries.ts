@@ -126,7 +126,7 @@ export function describeRetries(world: () => World): void {
     },
   );
 
-  it('openai waits as long as it is told, the AI SDK less than a minute, LangChain a minute', async () => {
+  it('openai follows a Retry-After of over a minute, LangChain up to a minute, the AI SDK only below', async () => {
     expect(await waitFor('openai', 61)).toBe(61_000);
     expect(await waitFor('the AI SDK', 59)).toBe(59_000);
     expect(await waitFor('the AI SDK', 60)).toBe(2_000);

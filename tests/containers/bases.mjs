@@ -10,7 +10,7 @@ const MIRROR = 'http://deb.debian.org/debian';
 
 /**
  * Gets the base images that a checkout uses: those that the engine has, or else the registry's, or
- * else ones of the same names made here.
+ * else ones of the same names built here.
  * @param {import('./engine.mjs').Engine} engine
  * @param {string} checkout
  * @param {string} directory for temporary files

@@ -11,7 +11,7 @@ const PORTS = { GATEWAY_PORT: '18080-18081', CONSOLE_PORT: '13000' };
 export const CONSOLE_URL = `http://localhost:${PORTS.CONSOLE_PORT}`;
 
 /**
- * Everything that docker-compose.yml demands, made up, and the first organization.
+ * Generated values for everything that docker-compose.yml demands, and the first organization.
  * @param {string} compose
  */
 function variables(compose) {

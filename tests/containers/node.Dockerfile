@@ -1,4 +1,4 @@
-# Node without a registry for images, of Debian's packages and of Node's on npm. It has what
+# Node without a registry for images, from Debian's packages and Node's on npm. It has what
 # Tidegate's Dockerfile uses of the official image, and no more. bases.mjs makes tidegate-debian and
 # `node`.
 FROM tidegate-debian AS node

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What the official image does before its first start: makes the data, the user and the database.
+# What the official image does before its first start: creates the data directory, the user and
+# the database.
 set -eu
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   printf %s "$POSTGRES_PASSWORD" > /tmp/password

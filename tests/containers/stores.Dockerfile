@@ -1,7 +1,7 @@
-# The stores without a registry for images, of Debian's packages. They have what docker-compose.yml
-# uses of the official images, and no more. bases.mjs makes tidegate-debian.
+# The stores without a registry for images, from Debian's packages. They have what
+# docker-compose.yml uses of the official images, and no more. bases.mjs makes tidegate-debian.
 #
-# The mirror may be a copy of some day, which has expired.
+# The mirror may be an old snapshot that has expired.
 FROM tidegate-debian AS stores
 RUN printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d \
   && apt-get -o Acquire::Check-Valid-Until=false update \

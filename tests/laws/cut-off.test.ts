@@ -13,7 +13,7 @@ const AT_ONCE = 2;
 /** Nothing listens on this port of a local address. */
 const NOWHERE = 1;
 const HEALTH_EVERY_MS = 50;
-/** Less than the time by which it must end them sooner. */
+/** Less than the 500 ms between the gateway's cut-off and the end of its lease. */
 const STANDSTILL_MS = 400;
 
 const stack = useSharedStack();

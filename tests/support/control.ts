@@ -64,8 +64,8 @@ export function openControl(stack: Reachable, now: () => number = Date.now): Ope
 }
 
 /**
- * Operations that ctl has no command for, and so its role no right to. Tests call them as
- * operators.
+ * Operations that ctl has no command for, so that its role has no right to them. Tests call them
+ * as operators.
  */
 const NOT_OF_CTL: ReadonlySet<string> = new Set<keyof Control>(['createInvitation']);
 

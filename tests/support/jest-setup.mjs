@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { findRedis, startPostgres } from '@tidegate/embedded';
 import { createTemplate, dropDatabase, freePort, TEST_ENV } from '@tidegate/testing';
 
-/** For many short-lived databases. They end before a vacuum would pay. */
+/** For many short-lived databases. They end before a vacuum would pay off. */
 const SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',

@@ -79,11 +79,11 @@ class Load {
 }
 
 /**
- * Does `work` under a light load, which lasts longer. Adds the answers to those of `world`.
+ * Does `work` under a light load that outlasts it. Adds the answers to those of `world`.
  * @param {{ key: string, answered: number }} world
- * @param {() => Promise<string[]>} gateways their URLs, asked for again now and then
+ * @param {() => Promise<string[]>} gateways their URLs, looked up again at intervals
  * @param {(load: Load) => Promise<unknown>} work
- * @param {number} [lookAgainMs] how often
+ * @param {number} [lookAgainMs] the interval
  */
 export async function underLoad(world, gateways, work, lookAgainMs = LOOK_AGAIN_MS) {
   const load = new Load(world.key, gateways, lookAgainMs);

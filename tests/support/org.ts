@@ -37,7 +37,7 @@ export async function newKey(
   return must(await controlOf(stack).createKey(OPERATOR, { org, name: 'Test', ...limits, ...chosen }));
 }
 
-/** Publishes an always-on model and waits until it runs. */
+/** Publishes an always-on model, and tells the gateways. It may still be starting afterwards. */
 export async function publish(
   stack: Reachable,
   org: string,

@@ -14,8 +14,8 @@ const FONTS_AFTER_MS = 300;
 
 /**
  * Serves the same site, but its pages arrive tag by tag and its fonts late, as over a slow
- * connection. What surrounds all screens does so only once, because each piece makes the browser
- * paint. From then on it comes in one piece.
+ * connection. What surrounds every screen arrives like this only once, because each piece makes the
+ * browser paint. From then on it comes in one piece.
  */
 export async function slowly(site: string): Promise<{ url: string; close(): Promise<void> }> {
   const known = new Set<string>();

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { CommandError } from './context.ts';
 
-/** What `bootstrap` is asked to make. Control checks the values. */
+/** What `bootstrap` is asked to create. Control checks the values. */
 export interface BootstrapSettings {
   readonly plans: readonly { readonly name: string; readonly [value: string]: unknown }[];
   readonly organization?: { readonly name: string; readonly plan?: string | undefined } | undefined;

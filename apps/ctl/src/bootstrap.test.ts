@@ -54,7 +54,7 @@ const refused = async (content: unknown, variables: object = {}) => {
 };
 
 describe('bootstrap', () => {
-  it('says what is wrong with its input, and makes nothing', async () => {
+  it('says what is wrong with its input, and creates nothing', async () => {
     expect(await refused('a: [')).toMatch(/is neither YAML nor JSON/);
     expect(await refused(Buffer.from('organization: { name: Bücher }', 'latin1'))).toMatch(/is not UTF-8/);
     expect(await refused({ orgs: [] })).toMatch(/orgs.*\n.*Allowed: plans/);
@@ -79,7 +79,7 @@ describe('bootstrap', () => {
     expect(done).toEqual({ status: 0, out: 'Nothing to do.\n', err: '' });
   });
 
-  it('makes plans, organization and owner from a file, once; the password comes from stdin and is shown nowhere', async () => {
+  it('creates plans, organization and owner from a file, once; the password comes from stdin and is shown nowhere', async () => {
     const path = file(
       `plans: [${JSON.stringify(TEAM)}]\norganization:\n  name: Acme\n  plan: team\nowner:\n  email: You@example.com\n`,
     );

@@ -582,7 +582,7 @@ describe('accounts', () => {
     expect(await ctl(['member', 'add', ...who])).toMatchObject({ status: 0, err: again.err });
   });
 
-  it('get a new password, given or made up and shown once', async () => {
+  it('get a new password, given, or generated and shown once', async () => {
     const who = ['--email', 'bob@example.com'];
     const bob = await json('member', 'add', ...who, '--role', 'member');
     const account = { userId: bob.userId, email: 'bob@example.com' };
@@ -694,7 +694,7 @@ describe('refusals', () => {
     expect(ended.err).not.toContain(postgres.url);
   });
 
-  it('needs Redis only where it looks into it, and says so', async () => {
+  it('needs Redis only for commands that read it, and they say so', async () => {
     const { REDIS_URL: _, ...rest } = env;
     const ended = await Promise.all(
       [['org', 'list'], ['queue', 'status'], ['doctor']].map((args) => ctl(args, rest)),

@@ -128,7 +128,7 @@ describe('model discover', () => {
     expect(bad).toMatchObject({ status: 1, err: expect.stringContaining('--ports must be ports') });
   });
 
-  it('says that a server has no models, or asks for a key and how to give it one', async () => {
+  it('says that a server has no models, or that it asks for a key and how to give it one', async () => {
     const url = `http://127.0.0.1:${port}/v1`;
     answer = { status: 200, body: { object: 'list', data: [] } };
     expect((await discover()).out).toBe(`A model server at ${url} answers, but has no chat models yet.\n`);

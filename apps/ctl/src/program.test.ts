@@ -68,7 +68,7 @@ it.each(['help nope', 'help key nope', 'key help nope', 'key nope', 'nope'])(
   },
 );
 
-it('refuses an argument that is not UTF-8, which Node has made U+FFFD of', async () => {
+it('refuses an argument that is not UTF-8, in which Node has put U+FFFD', async () => {
   const refused = { status: 1, out: '', err: 'An argument is not UTF-8.\n' };
   expect(await ctl(['key', 'create', '--name', 'M\ufffdnchen'], nowhere)).toEqual(refused);
 });

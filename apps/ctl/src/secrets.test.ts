@@ -112,7 +112,7 @@ describe('a generated password', () => {
     await db.apiKey.deleteMany({ where: { pageUserId: userId } });
   });
 
-  it('is not made where passwords let nobody in, nor is a given one set', async () => {
+  it('is not made where nobody can sign in with one, nor is a given one set', async () => {
     const only = { ...env, OIDC_ONLY: 'true' };
     const [email, refused] = ['lin@example.com', 'Passwords are turned off'];
     const add = ['member', 'add', '--email', email, '--role', 'viewer'];

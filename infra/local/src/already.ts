@@ -11,7 +11,7 @@ import { assertNotRunning } from './process/holder.ts';
  * arguments that it does not know: they may be a newer version's.
  *
  * @param args the arguments of `npm start`
- * @param isAlive that of packages/processes
+ * @param isAlive the one of packages/processes
  * @throws StackError when a stack runs on the data folder that they name
  */
 export function refuseIfRunning(args: readonly string[], isAlive: (known: KnownProcess) => boolean): void {

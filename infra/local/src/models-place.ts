@@ -39,10 +39,10 @@ const MODE_FOR_ALL = { file: 0o644, program: 0o755 };
 const PREFIX = 'tidegate-models-';
 
 /**
- * Under root, models run as another user. If that user cannot read the checkout or pass through the
- * data folder, for example in root's home, then the stand-in and Node are copied to a folder that
- * it can enter, and it gets its home there. Models never run as root, unless RUNNER_MODEL_USER says
- * so. `closeModelsPlace` removes the copies.
+ * Under root, models run as another user. What that user cannot reach, for example in root's home,
+ * goes into a folder that it can enter: a copy of the stand-in, one of Node if need be, and its
+ * home if it cannot pass through the data folder. Models never run as root, unless
+ * RUNNER_MODEL_USER says so. `closeModelsPlace` removes that folder.
  */
 export function openModelsPlace({
   root,

@@ -36,7 +36,7 @@ export interface StackOptions {
   readonly stopTimeoutMs?: number;
   /** Aborts a start that is under way. */
   readonly signal?: AbortSignal;
-  /** Is told what happens. */
+  /** Receives what happens, as it happens. */
   readonly report?: StackReport;
 }
 

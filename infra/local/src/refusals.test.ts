@@ -187,7 +187,7 @@ describe('a data folder that cannot be used fails the start, which names the ste
   });
 
   asRoot(
-    'but one that root makes lets its Postgres pass, and holds nothing that others can read',
+    'but not one that root creates: its Postgres can pass through, and others can read nothing in it',
     async () => {
       const folder = join(dataDir, 'data');
       await (await start({ dataDir: folder })).stop();

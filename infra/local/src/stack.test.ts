@@ -73,7 +73,7 @@ function checkout(): string {
   return root;
 }
 
-/** The data of tests whose stacks have their own stores. Making a Postgres costs over a second. */
+/** For tests whose stacks have their own stores. Creating a Postgres costs over a second. */
 const DATA = mkdtempSync(join(tmpdir(), 'tidegate-local-'));
 afterAll(() => rmSync(DATA, { recursive: true, force: true }));
 
@@ -244,7 +244,7 @@ describe('the local stack', () => {
     await expect(whoIsIn(nobody)).rejects.toThrow();
   });
 
-  it('makes the logins on data of a version that had none', async () => {
+  it('creates the logins on data of a version that had none', async () => {
     const stack = await startWhole();
     await stack.stop();
     const path = join(stack.dataDir, 'secrets.json');

@@ -28,7 +28,7 @@ export async function emptyPostgres(): Promise<TestPostgres> {
   return { url: urlOf(serverUrl, name), drop: () => dropDatabase(serverUrl, name) };
 }
 
-/** Makes the migrated database that tests copy, for global setup. Returns its name. */
+/** Creates the migrated database that tests copy, for global setup. Returns its name. */
 export async function createTemplate(serverUrl: string): Promise<string> {
   const name = newName('template');
   await execute(serverUrl, `CREATE DATABASE ${name}`);

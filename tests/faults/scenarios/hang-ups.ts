@@ -7,7 +7,7 @@ import type { Scenario } from './scenario.ts';
 import { underAttack } from './under-attack.ts';
 
 const LONG_HANG_UPS = 10_000;
-/** A slow machine makes fewer. */
+/** A slow machine makes fewer hang-ups in this time. */
 const LONG_MS = 300_000;
 const SHORT_MS = 5_000;
 

@@ -15,8 +15,9 @@ const LONG_KILLS = 40;
 const LONG_MS = 280_000;
 
 /**
- * For a busy machine, where a limiter may stand still. An answer that does not wait for it would be
- * an error if its gateway is killed just then. Only a limiter that is killed excuses that.
+ * For a busy machine, where a limiter may stand still. An answer that did not wait for it would be
+ * an error if its gateway were killed just then. Only the kill of a limiter or of Redis excuses
+ * that.
  */
 const WITHOUT_STALLS = { env: { gateway: { SETTLE_WAIT_MS: '20000' } } };
 

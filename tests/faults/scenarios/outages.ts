@@ -74,14 +74,14 @@ const TARGETS: readonly Target[] = [
     down: async (_world, { redis }) => redis.signal('SIGSTOP'),
     up: async (_world, { redis }) => redis.signal('SIGCONT'),
   },
-  // As a slow disk makes it.
+  // As on a slow disk.
   stalling({
     id: 'redis',
     name: 'Redis',
     down: async (_world, { redis }) => redis.signal('SIGSTOP'),
     up: async (_world, { redis }) => redis.signal('SIGCONT'),
   }),
-  // As other work on their machine makes them.
+  // As on a machine that other work keeps busy.
   stalling({
     id: 'limiters',
     name: 'both limiters',
@@ -207,8 +207,8 @@ async function outageOf(target: Target, { world, stores, collector, random, last
 }
 
 /**
- * Does so much work that the runtimes have taken all the memory they will take. So before and after
- * can be compared.
+ * Does enough work that the runtimes take all the memory that they will ever take, so that before
+ * and after can be compared.
  */
 async function warmUp(world: World, random: Random): Promise<readonly Seen[]> {
   const load = new Load(world, random, { clients: 24, hangUps: 0, longestMs: 100 });

@@ -15,7 +15,7 @@ type Ask = (method: string, params?: object) => Promise<Record<string, unknown>>
 
 /**
  * Makes Node processes collect garbage, one at a time, through an inspector that is open only
- * meanwhile.
+ * while it does so.
  */
 export class GarbageCollector {
   readonly #port: number;

@@ -43,7 +43,7 @@ class Flight {
     this.count++;
     this.most = Math.max(this.most, this.count);
     if (this.count <= this.#cap() || this.#above) return;
-    // If this process stood still, the end of a call may have arrived and wait to be read. Reading
+    // If this process stood still, the end of a call may have arrived but not been read. Reading
     // it and closing its connection takes two turns of the event loop.
     const timer = setTimeout(() => setImmediate(() => setImmediate(report)), TOLERANCE_MS);
     const report = () => {

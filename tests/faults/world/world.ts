@@ -45,7 +45,7 @@ export class World {
   readonly orgs: Org[] = [];
   /** The cap on requests at once of each key and organization, by id. The model checks them. */
   readonly caps: Map<string, number>;
-  /** Every SIGKILL so far. */
+  /** Every kill so far, and every failover of Redis. */
   readonly kills: Kill[] = [];
   /** Paused gateways. Nobody sends requests to them. */
   readonly paused = new Set<string>();

@@ -24,7 +24,7 @@ export class Canaries {
     return `${this.#mark}${place}`;
   }
 
-  /** Adds a value made by the product that must not be kept either. */
+  /** Adds a value that the product generated and must not keep either. */
   add(what: string, value: string): void {
     this.#needles.push(...formsOf(what, value));
   }

@@ -28,7 +28,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** Makes what an empty installation needs. It may run at every start: it repeats nothing. */
+/** Creates what an empty installation needs. May run at every start: it creates nothing twice. */
 export function addBootstrapCommand(program: Command, context: Context): void {
   const command = program
     .command('bootstrap')
@@ -87,7 +87,7 @@ function isInForce(
   );
 }
 
-/** @param passwords whether they let users in */
+/** @param passwords whether users can sign in with passwords */
 function human({ plans, created }: Bootstrapped, passwords: boolean): string {
   const said = plans.map((name) => `The plan ${name} is set.`);
   if (created === null)

@@ -26,8 +26,8 @@ const passwordSet = (account: AccountView): string =>
   withPassword(`${account.email} has a new password, and is signed out everywhere.`, account);
 
 /**
- * Whether passwords let users in.
- * @throws CommandError if they do not, and one is to be set
+ * Whether users can sign in with passwords.
+ * @throws CommandError if they cannot, and a password is to be set
  */
 function passwordsLetIn({ config }: Context, isSet: boolean): boolean {
   const { OIDC_ONLY } = config();

@@ -148,7 +148,7 @@ type ChangeFlags = Pick<PublishFlags, 'name'> &
   };
 
 const PUBLISH_ONLY = new Set(['--kind', '--mode', '--kubernetes', '--anyway']);
-/** An empty text stays one, because Commander lets no flag be null. */
+/** Keeps an empty text, because Commander does not let a flag be null. */
 const wholeOrEmpty = (text: string): number | '' => (text === '' ? '' : toWhole(text));
 const changeFlags = publishFlags
   .filter(({ flags }) => !PUBLISH_ONLY.has(flags.split(' ')[0] ?? ''))
@@ -158,7 +158,7 @@ const changeFlags = publishFlags
     return flag === startTimeoutFlag ? { ...flag, parse: wholeOrEmpty } : { ...flag, required: false };
   });
 
-/** An empty text takes a setting away. */
+/** An empty text removes a setting. */
 const orNone = <T extends string | number>(value: T | '' | undefined): T | null | undefined =>
   value === '' ? null : value;
 
@@ -205,7 +205,7 @@ export function addPublishCommand(noun: Command, context: Context): void {
 export function addSetCommand(noun: Command, context: Context): void {
   const help = 'change settings of a published model; what is not given stays, and "" removes a setting';
   verb<ChangeFlags>(noun, 'set', help, changeFlags, async ({ org, json, ...flags }) => {
-    // An empty one, which takes the key away, is no secret.
+    // An empty key removes the stored one, and is no secret.
     const upstreamKey =
       flags.upstreamKey === '' && !flags.upstreamKeyStdin
         ? ''

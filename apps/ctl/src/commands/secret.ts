@@ -19,8 +19,8 @@ export const flagsOf = ({ name, help }: SecretFlag): Flag[] => [
 ];
 
 /**
- * The secret that was given, if any. Whoever gives it as an argument is told on stderr who can see
- * it there, and how to give it instead.
+ * The secret that was given, if any. If it is an argument, stderr says who can see it there, and
+ * how to give it instead.
  * @throws CommandError
  */
 export async function secretGiven(
@@ -31,7 +31,7 @@ export async function secretGiven(
 ): Promise<string | undefined> {
   if (given !== undefined && fromStdin)
     throw new CommandError(`Give either --${name} or --${name}-stdin, not both.`);
-  // An empty value removes the secret.
+  // An empty value removes the secret, so there is nothing to warn of.
   if (given)
     io.err(
       `Other users of this machine can see the value of --${name} in its list of processes. Use --${name}-stdin, which reads it from standard input or asks for it.\n`,

@@ -5,10 +5,10 @@ import { expect, it } from '@jest/globals';
 import { type LimiterHandlers, limiterService } from '@tidegate/rpc';
 import { callFindings } from './calls.ts';
 
-/** More than a screen waits. */
+/** Longer than a screen waits. */
 const SLOW_MS = 1_500;
 
-it('takes a limiter that answers slowly for well', async () => {
+it('finds no fault with a limiter that answers slowly', async () => {
   const server = new Server();
   const unused = () => undefined;
   const answer: LimiterHandlers['FindRequest'] = (_call, callback) =>

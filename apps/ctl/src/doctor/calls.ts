@@ -14,7 +14,7 @@ export interface Called {
 /** A screen waits less long, but here a late answer would be reported as a fault. */
 const SHOWN_MS = 5_000;
 
-/** Whether limiters and runners answer ctl. Asks for what cannot be there. */
+/** Whether limiters and runners answer ctl. Asks for something that cannot exist. */
 export async function callFindings({ limiters, runners, caller, waits }: Called): Promise<Finding[]> {
   const { DEADLINES, limiterOverGrpc, runnerOverGrpc } = await import('@tidegate/control');
   const patience = { deadlines: { ...DEADLINES, shownMs: SHOWN_MS }, ...waits };

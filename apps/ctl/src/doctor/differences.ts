@@ -11,7 +11,7 @@ export interface Difference {
 
 /**
  * @param what the counts that should agree
- * @param todo if they do not
+ * @param todo what to do if they do not
  * @param settling what the differences that settle are
  */
 export function findingOf(

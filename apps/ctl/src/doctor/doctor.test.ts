@@ -88,7 +88,7 @@ async function served(add: (server: Server) => void): Promise<string> {
   );
 }
 
-/** One organization with a model, a request of 30 tokens, a gateway and a runner. All agrees. */
+/** An organization with a model, a request of 30 tokens, a gateway and a runner, in agreement. */
 async function installation(): Promise<void> {
   const { id: planId } = await db.plan.findFirstOrThrow();
   await db.org.create({ data: { id: orgId, slug: 'acme', name: 'Acme', planId } });
@@ -251,7 +251,7 @@ describe('doctor', () => {
       () => db.$executeRaw`UPDATE runner_lease SET expires_at = now() + interval '1 hour'`,
     ],
     [
-      'a schema that everybody may make functions in',
+      'a schema that everybody may create functions in',
       'postgres',
       /everybody may make functions in the schema public/,
       () => db.$executeRaw`GRANT CREATE ON SCHEMA public TO PUBLIC`,

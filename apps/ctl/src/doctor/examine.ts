@@ -26,8 +26,8 @@ export interface Patient extends Called {
 }
 
 /**
- * Looks at all that must agree, and changes nothing. What does not answer is a finding, too. All is
- * asked at once, so that one that hangs is waited for once.
+ * Compares everything that must agree, and changes nothing. What does not answer is a finding, too.
+ * Asks everything at once, so that it waits only once for what hangs.
  */
 export async function examine(patient: Patient): Promise<DoctorReport> {
   const looks = await Promise.all([
@@ -45,7 +45,7 @@ export async function examine(patient: Patient): Promise<DoctorReport> {
   return { healthy: findings.every(({ ok }) => ok), findings };
 }
 
-/** All that needs Postgres. Looks no further if its schema is not the one of this release. */
+/** All checks that need Postgres. Stops early if its schema is not this release's. */
 async function postgresFindings(db: Db, patient: Patient): Promise<Finding[]> {
   const { nowMs, days, secretKeys } = patient;
   const month = monthOf(nowMs);

@@ -66,8 +66,8 @@ async function settledIn(db: Db, month: string): Promise<ReadonlyMap<string, Set
 }
 
 /**
- * Redis may be ahead of Postgres by what waits in the outbox or is in progress, and by nothing
- * else. Null: it is not.
+ * Says how Redis differs from Postgres more than it may: it may be ahead by what waits in the
+ * outbox or is in progress. Null: it does not.
  *
  * @param before what Postgres had before Redis was read: Redis has at least that
  * @param after what Postgres had afterwards

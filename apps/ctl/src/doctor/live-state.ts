@@ -1,7 +1,7 @@
 import { instancesKey, leaseKey, monthKey, orgStateKey, outboxKey } from '@tidegate/contracts';
 import { connectRedis } from '../redis.ts';
 
-/** What Redis holds of one organization. All of it is of one moment. */
+/** What Redis holds of one organization, all read at the same moment. */
 export interface LiveOrg {
   /** Null: the month has no ledger here yet. */
   readonly month: { readonly requests: number; readonly charged: number; readonly reserved: number } | null;
@@ -22,7 +22,7 @@ export interface LiveStateReader {
   org(orgId: string, month: string): Promise<LiveOrg>;
   /** Gateway instances, and how long ago each gave its last sign of life. */
   instances(): Promise<readonly Silent[]>;
-  /** What a server says of itself. */
+  /** What a server says about itself. */
   info(): Promise<string>;
   /** Unix milliseconds. */
   nowMs(): Promise<number>;

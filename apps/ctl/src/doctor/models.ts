@@ -36,7 +36,7 @@ export async function leftWorkloadFinding(db: Db): Promise<Finding> {
   );
 }
 
-/** Models that have failed. Their servers are not Tidegate's, so this is no fault of it. */
+/** Models that have failed. A warning only, because their servers are not part of Tidegate. */
 export async function modelFinding(db: Db): Promise<Finding> {
   const failed = await db.model.findMany({
     where: { deletedAt: null, condition: 'failed' },

@@ -3,7 +3,7 @@ import { Prisma } from '@tidegate/db';
 export const RECOUNT =
   "Metering counts the hours and times of a day again from its requests when it starts and every 10 minutes, if the day's requests differ. If the difference stays, have the database's owner run SELECT recount_usage_hours('ORG', 'DAY').";
 
-/** As long as a request, and the time to metering's next count, may take, and some to spare. */
+/** As long as a request and the wait for metering's next count may take, and some to spare. */
 const RECENT_MINUTES = 30;
 
 export const SETTLES = `requests of the last ${RECENT_MINUTES} minutes, written by metering of the previous release. Metering of this release counts them within 10 minutes`;

@@ -4,7 +4,7 @@ import { type Difference, findingOf } from './differences.ts';
 import { RECOUNT, SETTLES, settles } from './recount.ts';
 import { type Finding, fine, wrong } from './report.ts';
 
-/** None is this old: those that are too old are deleted every 10 minutes. */
+/** No refusal is this old: those that are too old are deleted every 10 minutes. */
 const REFUSALS_GONE_DAYS = KEPT_DAYS.refusals + 1;
 /** Those of which all hours are kept, today included. */
 const REFUSALS_COMPARED_DAYS = KEPT_DAYS.refusals - 1;
@@ -38,8 +38,8 @@ export async function compareHours(db: Db): Promise<Finding> {
 
 /**
  * How many requests the histograms hold, against the days that counted them. A histogram has 12
- * decimal digits for each bucket (docs/adr/0015), and 10^12 leaves 1 when divided by 10^12 - 1: so
- * what the number leaves is the sum of its buckets.
+ * decimal digits for each bucket (docs/adr/0015). 10^12 leaves the remainder 1 when divided by
+ * 10^12 - 1, so the remainder of the whole number is the sum of its buckets.
  */
 export async function compareTimes(db: Db): Promise<Finding> {
   const differences = await db.$queryRaw<Difference[]>`
@@ -66,7 +66,7 @@ export async function compareTimes(db: Db): Promise<Finding> {
   return findingOf('times', 'histograms and the requests of their days', differences, RECOUNT, SETTLES);
 }
 
-/** Their dates, and the hours against their days. */
+/** Checks the dates of refusals, and compares their hours with their days. */
 export async function examineRefusals(db: Db): Promise<Finding> {
   const [found] = await db.$queryRaw<{ ahead: number; old: number }[]>`
     SELECT count(*) FILTER (WHERE hour > now())::int AS ahead, count(*) FILTER (WHERE hour <= now())::int AS old

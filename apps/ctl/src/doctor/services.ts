@@ -3,7 +3,7 @@ import { redisTooOld } from '@tidegate/redis';
 import type { QueueStatus } from '../queue-admin.ts';
 import { type Finding, fine, some, wrong } from './report.ts';
 
-/** Whether the server is new enough, and only its owner can make things in the schema. */
+/** Whether the server is new enough, and not everybody can create objects in the schema. */
 export async function postgresFinding(db: Db): Promise<Finding> {
   const [server] = await db.$queryRaw<{ version: string; schema: string; open: boolean }[]>`
     SELECT current_setting('server_version') AS version, current_schema() AS schema,
@@ -19,7 +19,7 @@ export async function postgresFinding(db: Db): Promise<Finding> {
   );
 }
 
-/** Whether the server that says this of itself is new enough. */
+/** Whether a server is new enough, by what it says about itself. */
 export function redisFinding(info: string): Finding {
   const tooOld = redisTooOld(info);
   if (tooOld === null) return fine('redis', 'its version is new enough');

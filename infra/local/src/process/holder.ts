@@ -4,7 +4,7 @@ import { type Files, readJson } from '../files.ts';
 import type { StackInfo } from '../info.ts';
 
 /**
- * @param isAlive that of packages/processes: this also runs while node_modules is missing
+ * @param isAlive the one of packages/processes: this also runs while node_modules is missing
  * @throws StackError when a launcher already uses the data folder; the hint says where its services
  * answer
  */
