@@ -58,7 +58,7 @@ try {
     'requests of a model': `requests?model=${some.model}`,
     'requests of a model, page of 30 days ago': `requests?model=${some.model}&${deep}`,
     'requests that failed': 'requests?outcome=errors',
-    'requests with a code that there is not': 'requests?outcome=none_such',
+    'requests with an unknown code': 'requests?outcome=none_such',
     'requests of an hour': `requests?from=${at(20)}&to=${at(20 - 1 / 24)}`,
     'a request by its id': `requests?id=req_${some.id}`,
     'errors, 24 hours': 'requests/errors',

@@ -18,7 +18,7 @@ const CONTEXT_TOKENS = 10_000_000;
 const NONE = 'no large bodies';
 const KINDS = [
   ...[NONE, 'one string', 'not ASCII', 'escapes', 'nested'],
-  ...['text parts', 'images', 'size not told'],
+  ...['text parts', 'images', 'no size given'],
 ];
 const run = promisify(execFile);
 const { values } = parseArgs({

@@ -107,7 +107,7 @@ async function streams(key, load) {
   const chunkUs = (cpuUs(bench.stack.pid('gateway')) - cpuBefore) / (load.streams * load.chunks);
   process.stdout.write(
     `${load.streams} streams, a chunk every ${load.intervalMs} ms each: ${said}, ` +
-      `redis + ${Math.round((mostRedis - before) / 1_024)} KB; gateway's CPU us a chunk ${chunkUs.toFixed(1)}; ${truncated} not complete\n`,
+      `redis + ${Math.round((mostRedis - before) / 1_024)} KB; gateway's CPU us a chunk ${chunkUs.toFixed(1)}; ${truncated} incomplete\n`,
   );
 }
 

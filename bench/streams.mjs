@@ -58,7 +58,7 @@ function report(name, rounds) {
   const truncated = rounds.reduce((sum, round) => sum + round.truncated, 0);
   process.stdout.write(
     `  ${name.padEnd(10)} first chunk p50 ${ms('firstP50Ms')}, p99 ${ms('firstP99Ms')}; later ones p50 ${ms('delayP50Ms')}, ` +
-      `p99 ${ms('delayP99Ms')}, slowest ${ms('delayMaxMs')}; ${truncated} not complete\n`,
+      `p99 ${ms('delayP99Ms')}, slowest ${ms('delayMaxMs')}; ${truncated} incomplete\n`,
   );
 }
 

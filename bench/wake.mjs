@@ -165,7 +165,7 @@ async function neverForMany(key, model) {
 }
 
 /** @param goals each with what it says and whether it was met */
-function tellGoals(goals) {
+function printGoals(goals) {
   const told = goals.map(([goal, met]) => `${goal}: ${met ? 'met' : 'missed'}`);
   process.stdout.write(`  goals: ${told.join('; ')}\n`);
   process.exitCode = goals.every(([, met]) => met) ? 0 : 1;
@@ -185,7 +185,7 @@ try {
   await failForMany(key.key, 'failing');
   const times = await neverForMany(key.key, 'never');
   const [soonestS, latestS] = TIME_OUT_S;
-  tellGoals([
+  printGoals([
     [`all forwarded within ${FORWARDED_MS} ms`, wakes.every(({ lastMs }) => lastMs <= FORWARDED_MS)],
     ['in the order of arrival', wakes.every(({ outOfOrder }) => outOfOrder === 0)],
     [

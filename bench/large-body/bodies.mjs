@@ -39,7 +39,7 @@ const KINDS = {
   nested: () => around(`${'['.repeat(room / 2)}${']'.repeat(room / 2)}`),
   'text parts': textParts,
   images,
-  'size not told': () => text('x'),
+  'no size given': () => text('x'),
 };
 
 const { url, key, kind } = JSON.parse(process.argv[2] ?? '{}');
@@ -57,7 +57,7 @@ async function sendOn() {
       method: 'POST',
       path: pathname,
       headers: { authorization: `Bearer ${key}` },
-      body: kind === 'size not told' ? Readable.from(pieces()) : body,
+      body: kind === 'no size given' ? Readable.from(pieces()) : body,
     });
     await answer.body.dump();
     process.stdout.write(`${answer.statusCode}\n`);

@@ -9,9 +9,9 @@ import { aiSdk, heedShouldRetry as heedInAiSdk, modelOf } from './ai-sdk.ts';
 import type { Question } from './client.ts';
 import { curl } from './curl.ts';
 import { chatOf, heedShouldRetry as heedInLangChain, langchain } from './langchain.ts';
-import { noteNaps } from './naps.ts';
 import { openai } from './openai.ts';
 import { record } from './recorder.ts';
+import { recordRetryWaits } from './retry-waits.ts';
 import type { World } from './world.ts';
 
 type Ask = (question: Question) => Promise<unknown>;
@@ -57,12 +57,14 @@ async function tries(
 }
 
 /** Returns the result of `work`, and the waits between its retries in milliseconds. */
-async function withNaps<T>(work: () => Promise<T>): Promise<{ result: T; naps: readonly number[] }> {
-  const naps = noteNaps();
+async function withoutRetryWaits<T>(
+  work: () => Promise<T>,
+): Promise<{ result: T; waits: readonly number[] }> {
+  const waits = recordRetryWaits();
   try {
-    return { result: await work(), naps: naps.lengths };
+    return { result: await work(), waits: waits.lengths };
   } finally {
-    naps.wake();
+    waits.restore();
   }
 }
 
@@ -75,8 +77,10 @@ async function waitFor(asker: Asker, retryAfterS: number): Promise<number | unde
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   const asks: Ask = ASKERS[asker];
   try {
-    const { naps } = await withNaps(() => asks({ base, key: 'x', model: 'x', text: 'x' }).catch(() => {}));
-    return naps[0];
+    const { waits } = await withoutRetryWaits(() =>
+      asks({ base, key: 'x', model: 'x', text: 'x' }).catch(() => {}),
+    );
+    return waits[0];
   } finally {
     server.closeAllConnections();
     server.close();
@@ -89,7 +93,7 @@ export function describeRetries(world: () => World): void {
   const countCalls = async (asker: Asker, quota: number, unavailable: number) => {
     const { standin, poorKey } = world();
     const { calls } = standin.stats();
-    const { result } = await withNaps(async () => [
+    const { result } = await withoutRetryWaits(async () => [
       await tries(world(), asker, { key: poorKey }),
       await tries(world(), asker, { model: 'stopped' }),
     ]);
@@ -118,11 +122,11 @@ export function describeRetries(world: () => World): void {
   ])(
     '%s calls again after the Retry-After of a 429, and is answered [retry.after]',
     async (asker, shortest, longest) => {
-      const { result, naps } = await withNaps(() => refusedOnce(asker));
+      const { result, waits } = await withoutRetryWaits(() => refusedOnce(asker));
       expect(result).toEqual({ codes: ['rate_limit_exceeded', undefined], answered: true });
-      expect(naps).toHaveLength(1);
-      expect(naps[0]).toBeGreaterThanOrEqual(shortest);
-      expect(naps[0]).toBeLessThanOrEqual(longest);
+      expect(waits).toHaveLength(1);
+      expect(waits[0]).toBeGreaterThanOrEqual(shortest);
+      expect(waits[0]).toBeLessThanOrEqual(longest);
     },
   );
 
@@ -146,13 +150,13 @@ export function describeRetries(world: () => World): void {
       await eventually(() => refused === askers.length);
       await start();
     };
-    const { result, naps } = await withNaps(() =>
+    const { result, waits } = await withoutRetryWaits(() =>
       Promise.all(askers.map((asker) => tries(world(), asker, { model: 'slow' }, startForSecond))),
     );
     expect(result).toEqual(askers.map(() => ({ codes: ['model_starting', undefined], answered: true })));
     // LangChain follows Retry-After only for a 429.
-    const langchains = naps.filter((ms) => ms !== 30_000);
-    expect(naps).toHaveLength(askers.length);
+    const langchains = waits.filter((ms) => ms !== 30_000);
+    expect(waits).toHaveLength(askers.length);
     expect(langchains).toHaveLength(2);
     for (const ms of langchains) expect(ms).toBeLessThanOrEqual(2000);
   });

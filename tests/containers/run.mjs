@@ -6,7 +6,7 @@ import { register } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { checkOut, tell, tellHead } from '../support/trial.mjs';
+import { checkOut, printHead, printRow } from '../support/trial.mjs';
 import { getBases } from './bases.mjs';
 import { openEngine } from './engine.mjs';
 import { Installation } from './installation.mjs';
@@ -49,16 +49,16 @@ const plan = (from) => [
  * @param {{ from?: string | undefined, hostNetwork: boolean, keep: boolean }} options
  */
 async function main(directory, { from, hostNetwork, keep }) {
-  tellHead();
+  printHead();
   const engine = await openEngine(directory);
   /** @type {Installation | undefined} */
   let here;
   try {
-    await tell('engine', async () => {
+    await printRow('engine', async () => {
       const version = await engine.docker(['version', '--format', 'Docker {{.Server.Version}}']);
       return `${version}, compose ${await engine.docker(['compose', 'version', '--short'])}`;
     });
-    await tell('base images', () => getBases(engine, ROOT, directory));
+    await printRow('base images', () => getBases(engine, ROOT, directory));
     const checkout = from ? await checkOut(from, join(directory, 'before')) : ROOT;
     const installation = new Installation(engine, {
       checkout,
@@ -68,7 +68,7 @@ async function main(directory, { from, hostNetwork, keep }) {
     });
     here = installation;
     const world = { key: '', answered: 0 };
-    for (const [name, step] of plan(from)) await tell(name, () => step(installation, world));
+    for (const [name, step] of plan(from)) await printRow(name, () => step(installation, world));
   } catch (error) {
     const logs = await here?.compose(['logs', '--no-color', '--tail', '20']).catch(() => '');
     process.stderr.write(`\n${error instanceof Error ? error.message : error}\n\n${logs ?? ''}\n`);

@@ -59,7 +59,7 @@ async function cutOff(): Promise<{ most: number; stoodStill: boolean }> {
   expect((await send(healthy, {})).status).toBe(429);
 
   const standstill = watchForStandstill();
-  for (const proxy of proxies) proxy.leadTo(NOWHERE);
+  for (const proxy of proxies) proxy.redirectTo(NOWHERE);
   const ends = running.map(async (reader) => {
     while (!(await reader.read()).done);
   });
@@ -69,7 +69,7 @@ async function cutOff(): Promise<{ most: number; stoodStill: boolean }> {
   expect((await ended).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   const stoodStill = await standstill.end();
 
-  for (const [i, proxy] of proxies.entries()) proxy.leadTo(ports[i] ?? NOWHERE);
+  for (const [i, proxy] of proxies.entries()) proxy.redirectTo(ports[i] ?? NOWHERE);
   await eventually(async () => (await send(gateway.url, {})).status === 200);
   await eventually(async () => {
     const { totals, month } = await usageOf(stack(), org);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { run } from '../support/command.mjs';
-import { checkOut, tell, tellHead } from '../support/trial.mjs';
+import { checkOut, printHead, printRow } from '../support/trial.mjs';
 import { Pair } from './pair.mjs';
 import * as steps from './steps.mjs';
 
@@ -44,14 +44,14 @@ async function main(directory, { from, builds }, signal) {
     signal.addEventListener('abort', () => reject(new Error('Cancelled.')), { once: true }),
   );
   const work = async () => {
-    tellHead();
-    await tell('build', async () => {
+    printHead();
+    await printRow('build', async () => {
       await checkOut(commit, checkout, signal);
       await pair.buildBefore();
       return `${commit.slice(0, 7)}, as its \`npm start\` does`;
     });
     await pair.open();
-    for (const [name, step] of PLAN) await tell(name, () => step(pair, world));
+    for (const [name, step] of PLAN) await printRow(name, () => step(pair, world));
   };
   try {
     await Promise.race([work(), calledOff]);

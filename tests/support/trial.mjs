@@ -18,13 +18,13 @@ export async function checkOut(commit, into, signal) {
   return into;
 }
 
-export const tellHead = () => process.stdout.write('| step | s | what was seen |\n|---|---|---|\n');
+export const printHead = () => process.stdout.write('| step | s | what was seen |\n|---|---|---|\n');
 
 /**
  * Prints what a step saw, and how long it took.
  * @param {string} name @param {() => Promise<string>} work
  */
-export async function tell(name, work) {
+export async function printRow(name, work) {
   const startedAtMs = Date.now();
   const row = (/** @type {string} */ saw) =>
     process.stdout.write(`| ${name} | ${Math.round((Date.now() - startedAtMs) / 1_000)} | ${saw} |\n`);

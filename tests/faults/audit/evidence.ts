@@ -92,9 +92,11 @@ export async function gather(
  * before one could.
  */
 function settlementWasLost(world: World, { ask, endedMs }: Seen): boolean {
-  const limiterAway = world.backendKills.some(({ atMs }) => atMs <= endedMs && endedMs - atMs < SETTLING_MS);
+  const backendKilled = world.backendKills.some(
+    ({ atMs }) => atMs <= endedMs && endedMs - atMs < SETTLING_MS,
+  );
   const gatewayKilled = world
     .killsOfGateway(ask.gateway)
     .some((atMs) => atMs >= endedMs - 100 && atMs - endedMs < SETTLING_MS);
-  return limiterAway && gatewayKilled;
+  return backendKilled && gatewayKilled;
 }

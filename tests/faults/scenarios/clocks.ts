@@ -78,7 +78,7 @@ async function jumping(
   const far = random.whole(1, jumps - 1);
   for (let i = 0; i < jumps; i++) {
     jump(random.pick(CLOCKS));
-    if (i === far) await metersFarAhead(world, set);
+    if (i === far) await runMeteringFarAhead(world, set);
     await pause(BETWEEN_MS);
     if (i % 2 === 1) await world.kill(random.pick(GATEWAYS));
     const some = await todaysKey(world, org, i);
@@ -100,7 +100,10 @@ async function jumping(
  * Restarts metering with a clock so far ahead that all rows look expired, and lets it do its
  * chores.
  */
-async function metersFarAhead(world: World, set: (name: string, offsetS: number) => void): Promise<void> {
+async function runMeteringFarAhead(
+  world: World,
+  set: (name: string, offsetS: number) => void,
+): Promise<void> {
   set('metering', FAR_S);
   await world.kill('metering');
 }

@@ -41,17 +41,17 @@ export const meteringBetween: Scenario = {
       return await underAttack(options, async (world) => {
         await fiveOrgs(world, 4);
         const load = new Load(world, random, { clients: 16, hangUps: 0.1, restMs: 150 });
-        const between = new Between(world, random, postgres, redis);
+        const killer = new KillAfterCommit(world, random, postgres, redis);
         const kills = size === 'short' ? 2 : LONG_KILLS;
         for (let i = 0; i < kills; i++)
-          await between.killOnce(i % 2 === 0 ? 'commit unheard' : 'queue untold');
+          await killer.killOnce(i % 2 === 0 ? 'commit unheard' : 'queue untold');
         const seen = await load.stop();
         const unquiet = await untilQuiet(world);
         const { violations, counts } = await audit(world, seen);
         return {
-          violations: [...between.violations, ...unquiet, ...violations],
+          violations: [...killer.violations, ...unquiet, ...violations],
           trials: kills,
-          notes: `${JSON.stringify(counts)} committed but unconfirmed when killed: ${between.unconfirmed.join(' ')}`,
+          notes: `${JSON.stringify(counts)} committed but unconfirmed when killed: ${killer.unconfirmed.join(' ')}`,
         };
       });
     } finally {
@@ -62,7 +62,7 @@ export const meteringBetween: Scenario = {
   },
 };
 
-class Between {
+class KillAfterCommit {
   readonly violations: string[] = [];
   /** For each trial: settlements that were rows, but still in an outbox or the queue. */
   readonly unconfirmed: number[] = [];

@@ -50,7 +50,7 @@ export class TcpProxy {
   }
 
   /** Changes the target and cuts all connections. */
-  leadTo(target: number): void {
+  redirectTo(target: number): void {
     this.#target = target;
     this.cut();
   }

@@ -134,7 +134,7 @@ export class RedisPair {
   #turn(): void {
     [this.#master, this.#replica] = [this.#replica, this.#master];
     this.#names.reverse();
-    this.#proxy.leadTo(this.#master.port);
+    this.#proxy.redirectTo(this.#master.port);
   }
 
   async #follow(): Promise<void> {

@@ -2,28 +2,28 @@
  * Timers of this length are waits between retries. Shorter ones belong to streams and sockets, and
  * longer ones are time limits of whole calls.
  */
-const SHORTEST_NAP_MS = 200;
-const LONGEST_NAP_MS = 150_000;
+const SHORTEST_MS = 200;
+const LONGEST_MS = 150_000;
 
-export interface Naps {
+export interface RetryWaits {
   /** How long a client meant to wait each time, in milliseconds. */
   readonly lengths: readonly number[];
-  wake(): void;
+  restore(): void;
 }
 
 /** Records the waits of clients in this process between retries, and ends each of them at once. */
-export function noteNaps(): Naps {
+export function recordRetryWaits(): RetryWaits {
   const lengths: number[] = [];
   const real = globalThis.setTimeout;
-  const noting = (callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
-    const nap = ms >= SHORTEST_NAP_MS && ms <= LONGEST_NAP_MS;
-    if (nap) lengths.push(ms);
-    return real(callback, nap ? 0 : ms, ...args);
+  const recording = (callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
+    const isWait = ms >= SHORTEST_MS && ms <= LONGEST_MS;
+    if (isWait) lengths.push(ms);
+    return real(callback, isWait ? 0 : ms, ...args);
   };
-  globalThis.setTimeout = Object.assign(noting, real) as typeof setTimeout;
+  globalThis.setTimeout = Object.assign(recording, real) as typeof setTimeout;
   return {
     lengths,
-    wake: () => {
+    restore: () => {
       globalThis.setTimeout = real;
     },
   };
