@@ -401,6 +401,17 @@ describe('readBody', () => {
       expect(await chunked.read).toEqual(NO_SLOT);
     });
 
+    it('is refused even if its last piece was the one that made it large', async () => {
+      const { state, takeLarge } = slots();
+      const { socket, read, server } = await start({ late: true, takeLarge });
+      const request = once(server, 'request');
+      socket.write(`${CHUNKED}${chunk('x'.repeat(101))}0\r\n\r\n`);
+      const [incoming] = await request;
+      await eventually(() => incoming.readableEnded);
+      state.answer(NO_SLOT);
+      expect(await read).toEqual(NO_SLOT);
+    });
+
     it('leaves the heap of this thread while it arrives', async () => {
       const bytes = 32 * 2 ** 20;
       const sent = Buffer.alloc(bytes);

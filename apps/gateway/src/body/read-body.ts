@@ -106,8 +106,10 @@ class BodyReader {
     let body: Body | null = null;
     try {
       const end = await this.#untilEnd(declared > largeBytes);
-      await this.#taking;
+      const taken = await this.#taking;
       if (end !== 'complete') return end;
+      // What is buffered completely ends even while the reading pauses.
+      if (taken && isRefusal(taken)) return taken;
       body = this.#takeAll();
       return body;
     } finally {
