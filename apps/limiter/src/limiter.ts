@@ -1,6 +1,5 @@
 import { randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import { LIMITS } from '@tidegate/limits';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
 import { Admissions } from './admission/admissions.ts';
@@ -126,7 +125,6 @@ function createSessions(parts: {
     seeder,
     notices,
     refusals: new RefusalWriter(options.db),
-    blockMs: LIMITS.invalidKeyBlockMs,
   };
   return new Sessions({
     scriptDeps,

@@ -1,4 +1,5 @@
 import { REHEARSAL } from '@tidegate/contracts';
+import { LIMITS } from '@tidegate/limits';
 import type {
   Admit__Output,
   Authenticate__Output,
@@ -37,7 +38,6 @@ export interface DispatchDeps extends ScriptDeps {
   readonly seeder: Seeder;
   readonly notices: NoticeHub;
   readonly refusals: RefusalWriter;
-  readonly blockMs: number;
 }
 
 /** A reply without its call id. */
@@ -151,7 +151,7 @@ async function report(deps: DispatchDeps, { address }: ReportInvalidKey__Output)
   checkAddress(address);
   const counted = await reportInvalidKey(deps, address);
   if (counted.kind === 'counted_and_blocked')
-    await deps.notices.publish({ addressBlocked: { address, remainingMs: deps.blockMs } });
+    await deps.notices.publish({ addressBlocked: { address, remainingMs: LIMITS.invalidKeyBlockMs } });
   return {
     reportInvalidKey: { blockedRemainingMs: counted.kind === 'blocked' ? counted.remainingMs : 0 },
   };
