@@ -161,7 +161,6 @@ function fleetOf(
       versions: async () => new Map([...rows].map(([modelId, { version }]) => [modelId, version])),
       capacity: async () => CAPACITY,
       some: async (ids) => ids.flatMap((id) => rows.get(id) ?? []).map(stored),
-      one: async (id) => [rows.get(id)].flatMap((spec) => (spec ? [stored(spec)] : []))[0] ?? null,
       writeCondition: async () => {},
       leftAfter: async (modelId) =>
         Array.from({ length: leftBehind }, (_, i) => `mdl_left${i}`).filter((left) => left > modelId),
