@@ -8,6 +8,7 @@ import { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { Driver, DriverReport, LeftBehind } from '../drivers/driver.ts';
 import { createRunnerMetrics } from '../metrics.ts';
+import { A_MODEL } from '../testing/model-spec.ts';
 import { Gateways } from '../watch/gateways.ts';
 import { Fleet } from './fleet.ts';
 import { FLEET_TIMINGS } from './timings.ts';
@@ -103,20 +104,12 @@ class FakeDriver implements Driver {
 }
 
 const specOf = ({ cost, mode }: Shape, i: number): ModelSpec => ({
+  ...A_MODEL,
   modelId: `mdl_${i}`,
-  version: 1,
-  orgId: 'org_1',
   name: `m${i}`,
-  kind: 'text',
   mode,
-  contextTokens: 1,
-  publishedAtMs: 0,
   sleepAfterMs: NEVER_MS,
   cost,
-  pinned: false,
-  upstreamModel: `m${i}`,
-  upstreamModelAssumed: true,
-  upstreamKey: '',
   driver: {
     driver: 'kubernetes',
     settings: {
