@@ -42,9 +42,7 @@ export interface LimiterOptions {
 
 export interface Limiter {
   readonly port: number;
-  /** Whether Redis answers, and the first reads of Postgres have succeeded or failed. */
-  ready(): boolean;
-  /** Why it is not ready. Null: it is. */
+  /** Why it is not ready. See `OpenLiveState`. */
   problem(): string | null;
   /** Asks gateways to move to other limiters, and keeps serving. `close` gives them a moment. */
   drain(): void;
@@ -96,7 +94,6 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   }
   return {
     port: server.port,
-    ready: open.ready,
     problem: open.problem,
     drain: () => sessions.drain(),
     close: () => {

@@ -66,9 +66,10 @@ export function createLiveState(options: LiveStateOptions): LiveStateParts {
 }
 
 export interface OpenLiveState {
-  /** Whether Redis answers, and the first reads of Postgres have succeeded or failed. */
-  ready(): boolean;
-  /** Why it is not ready. Null: it is. */
+  /**
+   * Why it is not ready. Null: Redis answers, and the first reads of Postgres have succeeded or
+   * failed.
+   */
   problem(): string | null;
   close(): void;
 }
@@ -86,13 +87,11 @@ export function openLiveState(live: LiveStateParts, failures: Failures, logger: 
     warm = true;
     if (failure) failures.warnOfPostgres(failure);
   });
-  const problem = () => {
-    if (!link.ready()) return 'Redis is unavailable';
-    return warm ? null : 'the first reads of Postgres are not done yet';
-  };
   return {
-    ready: () => problem() === null,
-    problem,
+    problem() {
+      if (!link.ready()) return 'Redis is unavailable';
+      return warm ? null : 'the first reads of Postgres are not done yet';
+    },
     close() {
       notices.stop();
       link.close();
