@@ -64,12 +64,12 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const metrics = createLimiterMetrics(options.metrics);
   const failures = new Failures(logger, metrics);
   const live = createLiveState({ ...options, timing, metrics, failures });
-  const { scriptDeps, seeder, leases } = live;
+  const { scriptDeps, seeder } = live;
 
   const outbox = startOutbox({ ...options, ...timing, scriptDeps, limiterId, metrics });
   const lastUses = new LastUses(db);
   const onCounted = (keyId: string, atMs: number) => lastUses.note(keyId, atMs);
-  const admissions = new Admissions({ ...scriptDeps, seeder, leases, onSettled: outbox.publish, onCounted });
+  const admissions = new Admissions({ ...scriptDeps, seeder, onSettled: outbox.publish, onCounted });
   const sessions = createSessions({ options, timing, live, admissions, metrics, failures });
   const open = openLiveState(live, failures, logger);
   const chores = startChores({ live, limiterId, admissions, lastUses, timing, metrics, failures, logger });
@@ -114,11 +114,10 @@ function createSessions(parts: {
   readonly failures: Failures;
 }): Sessions {
   const { options, timing, live, admissions, metrics, failures } = parts;
-  const { scriptDeps, leases, seeder, notices } = live;
+  const { scriptDeps, seeder, notices } = live;
   const dispatchDeps = {
     ...scriptDeps,
     admissions,
-    leases,
     seeder,
     notices,
     refusals: new RefusalWriter(options.db),

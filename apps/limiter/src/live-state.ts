@@ -2,7 +2,6 @@ import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
 import { DeletedOrgs } from './deletion/deleted-orgs.ts';
 import type { Failures } from './failures.ts';
-import { Leases } from './leases/leases.ts';
 import type { LimiterMetrics } from './metrics.ts';
 import { NoticeHub } from './notices/hub.ts';
 import { LimiterClock } from './redis/clock.ts';
@@ -16,14 +15,13 @@ import type { LimiterTiming } from './timing.ts';
 
 /**
  * The parts of the limiter that work on live state: the link to Redis, seeding from Postgres,
- * leases, notices and deletion.
+ * notices and deletion.
  */
 export interface LiveStateParts {
   readonly link: RedisLink;
   readonly db: Db;
   readonly scriptDeps: ScriptDeps;
   readonly seeder: Seeder;
-  readonly leases: Leases;
   readonly notices: NoticeHub;
   readonly deletedOrgs: DeletedOrgs;
 }
@@ -59,7 +57,6 @@ export function createLiveState(options: LiveStateOptions): LiveStateParts {
     db,
     scriptDeps,
     seeder,
-    leases: new Leases(scriptDeps),
     notices,
     deletedOrgs: new DeletedOrgs({ ...scriptDeps, db, notices }),
   };
