@@ -1,6 +1,5 @@
 import { randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import { LIMITS } from '@tidegate/limits';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
 import { Admissions } from './admission/admissions.ts';
@@ -43,9 +42,7 @@ export interface LimiterOptions {
 
 export interface Limiter {
   readonly port: number;
-  /** Whether Redis answers, and the first reads of Postgres have succeeded or failed. */
-  ready(): boolean;
-  /** Why it is not ready. Null: it is. */
+  /** Why it is not ready. See `OpenLiveState`. */
   problem(): string | null;
   /** Asks gateways to move to other limiters, and keeps serving. `close` gives them a moment. */
   drain(): void;
@@ -67,12 +64,12 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const metrics = createLimiterMetrics(options.metrics);
   const failures = new Failures(logger, metrics);
   const live = createLiveState({ ...options, timing, metrics, failures });
-  const { scriptDeps, seeder, leases } = live;
+  const { scriptDeps, seeder } = live;
 
   const outbox = startOutbox({ ...options, ...timing, scriptDeps, limiterId, metrics });
   const lastUses = new LastUses(db);
   const onCounted = (keyId: string, atMs: number) => lastUses.note(keyId, atMs);
-  const admissions = new Admissions({ ...scriptDeps, seeder, leases, onSettled: outbox.publish, onCounted });
+  const admissions = new Admissions({ ...scriptDeps, seeder, onSettled: outbox.publish, onCounted });
   const sessions = createSessions({ options, timing, live, admissions, metrics, failures });
   const open = openLiveState(live, failures, logger);
   const chores = startChores({ live, limiterId, admissions, lastUses, timing, metrics, failures, logger });
@@ -97,7 +94,6 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   }
   return {
     port: server.port,
-    ready: open.ready,
     problem: open.problem,
     drain: () => sessions.drain(),
     close: () => {
@@ -118,15 +114,13 @@ function createSessions(parts: {
   readonly failures: Failures;
 }): Sessions {
   const { options, timing, live, admissions, metrics, failures } = parts;
-  const { scriptDeps, leases, seeder, notices } = live;
+  const { scriptDeps, seeder, notices } = live;
   const dispatchDeps = {
     ...scriptDeps,
     admissions,
-    leases,
     seeder,
     notices,
     refusals: new RefusalWriter(options.db),
-    blockMs: LIMITS.invalidKeyBlockMs,
   };
   return new Sessions({
     scriptDeps,

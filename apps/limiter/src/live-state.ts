@@ -2,7 +2,6 @@ import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
 import { DeletedOrgs } from './deletion/deleted-orgs.ts';
 import type { Failures } from './failures.ts';
-import { Leases } from './leases/leases.ts';
 import type { LimiterMetrics } from './metrics.ts';
 import { NoticeHub } from './notices/hub.ts';
 import { LimiterClock } from './redis/clock.ts';
@@ -16,14 +15,13 @@ import type { LimiterTiming } from './timing.ts';
 
 /**
  * The parts of the limiter that work on live state: the link to Redis, seeding from Postgres,
- * leases, notices and deletion.
+ * notices and deletion.
  */
 export interface LiveStateParts {
   readonly link: RedisLink;
   readonly db: Db;
   readonly scriptDeps: ScriptDeps;
   readonly seeder: Seeder;
-  readonly leases: Leases;
   readonly notices: NoticeHub;
   readonly deletedOrgs: DeletedOrgs;
 }
@@ -59,16 +57,16 @@ export function createLiveState(options: LiveStateOptions): LiveStateParts {
     db,
     scriptDeps,
     seeder,
-    leases: new Leases(scriptDeps),
     notices,
     deletedOrgs: new DeletedOrgs({ ...scriptDeps, db, notices }),
   };
 }
 
 export interface OpenLiveState {
-  /** Whether Redis answers, and the first reads of Postgres have succeeded or failed. */
-  ready(): boolean;
-  /** Why it is not ready. Null: it is. */
+  /**
+   * Why it is not ready. Null: Redis answers, and the first reads of Postgres have succeeded or
+   * failed.
+   */
   problem(): string | null;
   close(): void;
 }
@@ -86,13 +84,11 @@ export function openLiveState(live: LiveStateParts, failures: Failures, logger: 
     warm = true;
     if (failure) failures.warnOfPostgres(failure);
   });
-  const problem = () => {
-    if (!link.ready()) return 'Redis is unavailable';
-    return warm ? null : 'the first reads of Postgres are not done yet';
-  };
   return {
-    ready: () => problem() === null,
-    problem,
+    problem() {
+      if (!link.ready()) return 'Redis is unavailable';
+      return warm ? null : 'the first reads of Postgres are not done yet';
+    },
     close() {
       notices.stop();
       link.close();

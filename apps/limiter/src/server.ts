@@ -1,5 +1,6 @@
 import type { Server } from '@grpc/grpc-js';
 import { type LimiterHandlers, type ServeOptions, serveLimiter } from '@tidegate/rpc';
+import { within } from '@tidegate/runtime';
 
 const SHUTDOWN_MS = 1_000;
 
@@ -28,11 +29,7 @@ export async function startServer(
 }
 
 async function shutDown(server: Server): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await new Promise<void>((resolve) => {
-    server.tryShutdown(() => resolve());
-    timer = setTimeout(resolve, SHUTDOWN_MS);
-  });
-  clearTimeout(timer);
+  const ended = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+  await within(ended, SHUTDOWN_MS, undefined);
   server.forceShutdown();
 }

@@ -15,11 +15,9 @@ export interface RunnerOptions extends ActiveRunnerOptions {
 
 export interface Runner {
   /**
-   * Whether it leads its pool and answers calls, or stands by and knows who leads. It has to ask
-   * Postgres for that, and without Postgres it could not take over either.
+   * Why it is not ready. Null: it leads its pool and answers calls, or stands by and knows who
+   * leads. It has to ask Postgres for that, and without Postgres it could not take over either.
    */
-  ready(): boolean;
-  /** Why it is not ready. Null: it is. */
   problem(): string | null;
   /** Whether it is the active runner and answers calls. */
   leads(): boolean;
@@ -66,10 +64,6 @@ class CandidateRunner implements Runner {
     return this.#active.promise;
   }
 
-  ready(): boolean {
-    return this.#acting !== null || this.#knowsLeader;
-  }
-
   /** Once a lease that was seen may have expired, another runner may hold it. */
   get #knowsLeader(): boolean {
     const { leaseMs } = this.#options.leadTimings;
@@ -77,7 +71,7 @@ class CandidateRunner implements Runner {
   }
 
   problem(): string | null {
-    if (this.ready()) return null;
+    if (this.leads() || this.#knowsLeader) return null;
     return this.#isTakingOver
       ? "it is taking over its pool's models"
       : 'it does not know which runner leads its pool: Postgres is unavailable, or has not been asked yet';

@@ -11,29 +11,23 @@ const TAIL_LINES = 15;
 /** A server that has not ended by then is killed. */
 const STOP_TIMEOUT_MS = 15_000;
 
+type OnLog = (line: string) => void;
+
 /** A child process. It keeps the last lines of its output for error messages. */
 export class ServerProcess {
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
-  readonly #tail: string[] = [];
+  readonly #tail: string[];
   #ended = false;
 
   /** Starts it in its own process group, so that a terminal's Ctrl-C reaches only its owner. */
-  constructor({ command, args, options }: Command, onLog: (line: string) => void = () => {}) {
+  constructor({ command, args, options }: Command, onLog?: OnLog) {
     this.#child = spawn(command, [...args], {
       ...options,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      // Undefined: it could not be started.
-      if (!stream) continue;
-      createInterface({ input: stream }).on('line', (line) => {
-        this.#tail.push(line);
-        if (this.#tail.length > TAIL_LINES) this.#tail.shift();
-        onLog(line);
-      });
-    }
+    this.#tail = followOutput(this.#child, onLog);
     this.exited = exitOf(this.#child, 'close').then(({ error }) => {
       if (error) this.#tail.push(error.message);
       this.#ended = true;
@@ -100,28 +94,31 @@ export async function assertPortFree(what: string, port: number): Promise<void> 
  * @param step what fails if the command fails, such as "Postgres could not be set up"
  * @throws EmbeddedError with the step, the cause and the command's output
  */
-export async function runStep(step: string, command: Command, onLog?: (line: string) => void): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const child = spawn(command.command, [...command.args], {
-      ...command.options,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const tail: string[] = [];
-    for (const stream of [child.stdout, child.stderr]) {
-      if (!stream) continue;
-      createInterface({ input: stream }).on('line', (line) => {
-        tail.push(line);
-        if (tail.length > TAIL_LINES) tail.shift();
-        onLog?.(line);
-      });
-    }
-    child.once('error', (error) => reject(failed(step, [error.message])));
-    child.once('close', (code) => {
-      if (code === 0) resolve();
-      else
-        reject(failed(step, tail.length > 0 ? tail : [`${basename(command.command)} exited with ${code}`]));
-    });
+export async function runStep(step: string, command: Command, onLog?: OnLog): Promise<void> {
+  const child = spawn(command.command, [...command.args], {
+    ...command.options,
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const tail = followOutput(child, onLog);
+  const { code, error } = await exitOf(child, 'close');
+  if (code === 0) return;
+  if (error) throw failed(step, [error.message]);
+  throw failed(step, tail.length > 0 ? tail : [`${basename(command.command)} exited with ${code}`]);
+}
+
+/** Passes on each line that a child prints. Returns the last ones, which it keeps up to date. */
+function followOutput({ stdout, stderr }: ChildProcess, onLog: OnLog = () => {}): string[] {
+  const tail: string[] = [];
+  for (const stream of [stdout, stderr]) {
+    // Undefined: it could not be started.
+    if (!stream) continue;
+    createInterface({ input: stream }).on('line', (line) => {
+      tail.push(line);
+      if (tail.length > TAIL_LINES) tail.shift();
+      onLog(line);
+    });
+  }
+  return tail;
 }
 
 /** The message has the step and its cause. The program's output is kept beside it. */

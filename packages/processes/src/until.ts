@@ -1,14 +1,11 @@
-/**
- * Calls `probe` every `intervalMs`. Returns true when it holds, and false when `signal` aborts or
- * `timeoutMs` have passed.
- */
+/** Calls `probe` every `intervalMs`. True: it holds. False: `timeoutMs` have passed. */
 export async function until(
   probe: () => boolean | Promise<boolean>,
-  { timeoutMs, intervalMs = 25, signal }: { timeoutMs: number; intervalMs?: number; signal?: AbortSignal },
+  { timeoutMs, intervalMs = 25 }: { timeoutMs: number; intervalMs?: number },
 ): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   while (!(await probe())) {
-    if (signal?.aborted || performance.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     await new Promise((resolve) => setTimeout(resolve, intervalMs));
   }
   return true;

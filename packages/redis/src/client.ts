@@ -55,11 +55,11 @@ export function createRedisConnection(
 ): Redis {
   const target = parseRedisUrl(url);
   if (target.kind !== 'cluster') return createServerClient(target, options);
-  const login = { ...loginOf(target), ...tlsOf(target.tls) };
   return new Redis({
     ...options,
     maxLoadingRetryTime: LOADING_RETRY_MS,
-    ...login,
+    ...target.login,
+    ...tlsOf(target.tls),
     ...address(target.addresses),
   });
 }
@@ -73,10 +73,10 @@ function createServerClient(
   const reconnectOnError = ({ message }: Error) => /^(READONLY|NOREPLICAS) /.test(message);
   const common = { ...options, maxLoadingRetryTime: LOADING_RETRY_MS, reconnectOnError };
   if (target.kind === 'single') return new Redis(target.url, common);
-  const { addresses, name, db, tls, sentinelLogin } = target;
+  const { addresses, name, db, tls, login, sentinelLogin } = target;
   return new Redis({
     ...common,
-    ...loginOf(target),
+    ...login,
     ...tlsOf(tls),
     sentinels: addresses.map(({ host, port }) => ({ host, port })),
     name,
@@ -112,7 +112,7 @@ function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, option
     redisOptions: {
       ...each,
       maxLoadingRetryTime: LOADING_RETRY_MS,
-      ...loginOf(target),
+      ...target.login,
       ...tlsOf(target.tls),
     },
   });
@@ -160,10 +160,5 @@ function keepMap(cluster: Cluster): void {
     soon = undefined;
   });
 }
-
-const loginOf = ({ username, password }: { readonly username?: string; readonly password?: string }) => ({
-  ...(username ? { username } : {}),
-  ...(password ? { password } : {}),
-});
 
 const tlsOf = (tls: boolean): { tls?: object } => (tls ? { tls: {} } : {});

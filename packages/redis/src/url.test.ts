@@ -20,10 +20,10 @@ describe('a Redis URL', () => {
         { host: 'fd00::3', port: 7_002 },
       ],
       tls: false,
+      login: {},
     });
     expect(parseRedisUrl('rediss+cluster://app:p%3Aw%40@a:1')).toMatchObject({
-      username: 'app',
-      password: 'p:w@',
+      login: { username: 'app', password: 'p:w@' },
       tls: true,
     });
   });
@@ -40,7 +40,7 @@ describe('a Redis URL', () => {
       name: 'main',
       db: 2,
       tls: false,
-      password: 'secret',
+      login: { password: 'secret' },
       sentinelLogin: { username: 'u', password: 'p' },
     });
   });

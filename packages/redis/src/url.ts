@@ -13,16 +13,22 @@ interface Login {
 /** What REDIS_URL names: one server, the master that Sentinels name, or a Redis Cluster. */
 export type RedisTarget =
   | { readonly kind: 'single'; readonly url: string }
-  | ({
+  | {
       readonly kind: 'sentinel';
       readonly addresses: readonly Address[];
       readonly name: string;
       readonly db: number;
       readonly tls: boolean;
+      readonly login: Login;
       /** The login for the Sentinels themselves. */
       readonly sentinelLogin: Login;
-    } & Login)
-  | ({ readonly kind: 'cluster'; readonly addresses: readonly Address[]; readonly tls: boolean } & Login);
+    }
+  | {
+      readonly kind: 'cluster';
+      readonly addresses: readonly Address[];
+      readonly tls: boolean;
+      readonly login: Login;
+    };
 
 /** The message says what is wrong with the URL and shows no part of it. */
 export class RedisUrlError extends Error {
@@ -50,7 +56,7 @@ export function parseRedisUrl(text: string): RedisTarget {
   if (kind === 'cluster') {
     if (path !== '' || query !== '')
       throw new RedisUrlError('must not name a database or have parameters if it is a cluster');
-    return { kind, addresses: addressesOf(hosts, REDIS_PORT), tls, ...loginOf(login) };
+    return { kind, addresses: addressesOf(hosts, REDIS_PORT), tls, login: loginOf(login) };
   }
   if (hosts.includes(','))
     throw new RedisUrlError('must be redis+cluster:// or redis+sentinel:// to name several addresses');
@@ -104,7 +110,7 @@ function sentinelOf(
     name: decoded(name),
     db: Number(db),
     tls,
-    ...loginOf(login),
+    login: loginOf(login),
     sentinelLogin: { ...(username ? { username } : {}), ...(password ? { password } : {}) },
   };
 }

@@ -1,5 +1,5 @@
 import type { Settlement } from '@tidegate/contracts';
-import type { Leases } from '../leases/leases.ts';
+import { Joins } from '../leases/joins.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { type NoOrg, type Subject, untilSeeded } from '../seeding/until-seeded.ts';
@@ -16,7 +16,6 @@ import { withdraw } from './withdraw.ts';
 
 export interface AdmissionsDeps extends ScriptDeps {
   readonly seeder: Seeder;
-  readonly leases: Leases;
   /**
    * Called when a reservation has been settled and its outbox entry written.
    * @param traceparent empty or undefined: it is not traced
@@ -32,10 +31,12 @@ export interface AdmissionsDeps extends ScriptDeps {
  */
 export class Admissions {
   readonly #deps: AdmissionsDeps;
+  readonly #joins: Joins;
   readonly #scopes = new ScopeCache();
 
   constructor(deps: AdmissionsDeps) {
     this.#deps = deps;
+    this.#joins = new Joins(deps);
   }
 
   async admit(call: AdmitInput): Promise<Decision> {
@@ -132,7 +133,7 @@ export class Admissions {
     instanceId,
     keyId,
   }: Pick<AdmissionRef, 'orgId' | 'instanceId'> & { keyId?: string }): Subject {
-    return { orgId, ...(keyId ? { keyId } : {}), join: () => this.#deps.leases.join(instanceId, orgId) };
+    return { orgId, ...(keyId ? { keyId } : {}), join: () => this.#joins.join(instanceId, orgId) };
   }
 }
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { closeDb, type Db } from '@tidegate/db';
 import { monthEndMs, monthOf } from '@tidegate/limits';
 import { type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import { Leases } from '../leases/leases.ts';
+import { sendHeartbeat } from '../leases/lease.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { Seeder } from '../seeding/seeder.ts';
 import { anAdmitInput } from '../testing/admit-input.ts';
@@ -40,12 +40,10 @@ describe('the month of a reservation', () => {
       const clock = new LimiterClock(endMs - Date.now() + 1_000, () => Date.now() + wrongByMs);
       const scriptDeps = { store: store.store, names: store.names, clock };
       const seeder = new Seeder(scriptDeps, db, PATIENT_READS);
-      const leases = new Leases(scriptDeps);
-      await leases.heartbeat(instanceId, false);
+      await sendHeartbeat(scriptDeps, instanceId, false);
       const admissions = new Admissions({
         ...scriptDeps,
         seeder,
-        leases,
         onSettled: () => {},
         onCounted: () => {},
       });

@@ -3,7 +3,6 @@ import { LimiterError } from '../limiter-error.ts';
 import type { Month } from '../redis/clock.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
-import type { MonthRow } from '../seeding/rows.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { untilSeeded } from '../seeding/until-seeded.ts';
 import { unexpected } from './decision.ts';
@@ -54,19 +53,7 @@ export async function readMonthLedger(
   if (reply.kind === 'month') return reply.ledger;
   if (reply.kind === 'no_org') throw new LimiterError('state', 'no such organization');
   const { month, inFlight } = reply;
-  return recoveringMonth(await seeder.monthTotals(orgId, month.name), month, inFlight);
+  const { requests, chargedTokens } = await seeder.monthTotals(orgId, month.name);
+  const resetsAtMs = month.endUs / 1_000;
+  return { month: month.name, requests, chargedTokens, reservedTokens: 0, resetsAtMs, inFlight };
 }
-
-/** What is certain about a month whose ledger has not been restored yet. */
-const recoveringMonth = (
-  { requests, chargedTokens }: MonthRow,
-  month: Month,
-  inFlight: number,
-): Required<GetMonthResponse> => ({
-  month: month.name,
-  requests,
-  chargedTokens,
-  reservedTokens: 0,
-  resetsAtMs: month.endUs / 1_000,
-  inFlight,
-});

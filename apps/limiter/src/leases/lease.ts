@@ -12,7 +12,11 @@ export const FENCE_KEEP_S = DAY_S;
 
 export type HeartbeatReply = 'alive' | 'lease_lost' | 'lease_unknown';
 
-/** Runs heartbeat.lua. */
+/**
+ * Runs heartbeat.lua.
+ *
+ * @param registered whether an earlier heartbeat of the instance was answered
+ */
 export async function sendHeartbeat(
   { store, names, clock }: ScriptDeps,
   instanceId: string,

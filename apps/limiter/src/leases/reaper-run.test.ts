@@ -14,7 +14,6 @@ import { Seeder } from '../seeding/seeder.ts';
 import { connectDb, openStore, PATIENT_MS, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import { joinOrg, sendHeartbeat } from './lease.ts';
-import { Leases } from './leases.ts';
 import { Reaper, type ReaperOptions, type TrustedServers } from './reaper.ts';
 import { startReaper } from './start-reaper.ts';
 
@@ -62,7 +61,6 @@ function reaperOf(scriptDeps: ScriptDeps, more: Partial<ReaperOptions> = {}): Re
     admissions: new Admissions({
       ...scriptDeps,
       seeder,
-      leases: new Leases(scriptDeps),
       onSettled: () => {},
       onCounted: () => {},
     }),

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { Admissions } from '../admission/admissions.ts';
 import type { AdmissionRef } from '../admission/ref.ts';
 import type { LostAdmission } from '../admission/restore.ts';
-import { Leases } from '../leases/leases.ts';
+import { sendHeartbeat } from '../leases/lease.ts';
 import { confirmSettlements } from '../outbox/confirm.ts';
 import { parseOutboxEntry } from '../outbox/entry.ts';
 import { Seeder } from '../seeding/seeder.ts';
@@ -106,11 +106,9 @@ class Run {
   get limiter() {
     const scriptDeps = store.scriptDepsAt(this.offsetMs);
     const seeder = new Seeder(scriptDeps, db, PATIENT_READS);
-    const leases = new Leases(scriptDeps);
     return {
       scriptDeps,
-      leases,
-      admissions: new Admissions({ ...scriptDeps, seeder, leases, onSettled: () => {}, onCounted: () => {} }),
+      admissions: new Admissions({ ...scriptDeps, seeder, onSettled: () => {}, onCounted: () => {} }),
     };
   }
 
@@ -140,12 +138,12 @@ class Run {
   }
 
   async beat(gateway: TestGateway): Promise<void> {
-    const { leases, admissions } = this.limiter;
-    const beat = await leases.heartbeat(gateway.instanceId, gateway.registered);
+    const { scriptDeps, admissions } = this.limiter;
+    const beat = await sendHeartbeat(scriptDeps, gateway.instanceId, gateway.registered);
     gateway.registered = true;
     if (beat === 'alive') return;
     expect(beat).toBe('lease_unknown');
-    await leases.heartbeat(gateway.instanceId, false);
+    await sendHeartbeat(scriptDeps, gateway.instanceId, false);
     for (const grant of gateway.grants) {
       if (grant.used !== null) await admissions.restoreSettled(this.lost(grant), requestEndOf(grant.used));
       else expect(await admissions.restore(this.lost(grant))).not.toBe('lease_lost');

@@ -58,8 +58,7 @@ export class OlderCopies {
     const { link } = this.#options;
     // A replica that takes over causes no new connection, because it was connected long before.
     const isNew = (server: Redis) => !this.#compared.includes(server);
-    const due = this.#due || link.shards.all().some(isNew);
-    if (!due || !link.ready()) return Promise.resolve();
+    if (!this.#due && !link.shards.all().some(isNew)) return Promise.resolve();
     this.#running ??= this.#compare().finally(() => {
       this.#running = null;
     });
@@ -223,14 +222,14 @@ export function startOlderCopies(options: {
   const { olderCopies, link, everyMs, logger } = options;
   const outage = createOutage(logger, 'Redis could not be compared with Postgres');
   const onError = (err: unknown) => outage.failed(err);
-  link.onReady(() => {
-    olderCopies.markDue();
-    void olderCopies.run().then(() => outage.worked(), onError);
-  });
   const run = async () => {
     if (!link.ready()) return;
     await olderCopies.run();
     outage.worked();
   };
+  link.onReady(() => {
+    olderCopies.markDue();
+    run().catch(onError);
+  });
   return startChore({ everyMs, run, onError });
 }

@@ -85,7 +85,7 @@ async function writtenOn(day: string, { admissionId }: LostAdmission): Promise<v
 }
 
 async function seededMonth() {
-  const later = test.scriptDepsAt(NOW_MS - Date.now() + 61_000);
+  const later = test.scriptDepsAt(scriptDeps.clock.offsetUs / 1_000 + 61_000);
   await new Seeder(later, db, PATIENT_READS).seedMonth(orgId, MONTH);
   return test.redis.hgetall(test.names.month(orgId, MONTH));
 }

@@ -1,15 +1,15 @@
 import { orgIdOfTag } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
+import { LRUCache } from 'lru-cache';
 import { LimiterError } from '../limiter-error.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { TIMING } from '../timing.ts';
-import { Misses } from './misses.ts';
 import { ReadThrough } from './read-through.ts';
 import { type MonthRow, readIsDeleted, readKey, readMonth, readOrgs } from './rows.ts';
 import { ensureLifeNames, readUnseeded, seedKey, seedMonth, unnameOrg, writeOrg } from './seed.ts';
 
 const READS = { maxRunning: 8, maxWaiting: 2_000 } as const;
-const MISSES = { max: 10_000, keepMs: 5_000 } as const;
+const MISSES = { max: 10_000, ttl: 5_000 } as const;
 const ORGS_PER_QUERY = 500;
 const MAX_READS = 5;
 
@@ -26,7 +26,12 @@ export class Seeder {
   readonly #db: Db;
   readonly #onStateLost: (orgId: string) => void;
   readonly #reads: ReadThrough;
-  readonly #misses = new Misses(MISSES);
+  /**
+   * What Postgres did not have a moment ago, so that guessed key values do not become queries. A
+   * new key is never in here, because nobody can have asked for its value before. Every
+   * write-through clears it anyway.
+   */
+  readonly #misses = new LRUCache<string, true>(MISSES);
 
   constructor(
     scriptDeps: ScriptDeps,
@@ -69,7 +74,7 @@ export class Seeder {
     return this.#reads.read(name, async () => {
       const key = await readKey(this.#db, { hash: new Uint8Array(hash) });
       if (!key || key.orgId !== orgIdOfTag(orgTag)) {
-        this.#misses.add(name);
+        this.#misses.set(name, true);
         return null;
       }
       await seedKey(this.#scriptDeps, key);
@@ -84,7 +89,7 @@ export class Seeder {
     return this.#reads.read(name, async () => {
       const key = await readKey(this.#db, { id: keyId });
       if (!key || key.orgId !== orgId) {
-        this.#misses.add(name);
+        this.#misses.set(name, true);
         return false;
       }
       await seedKey(this.#scriptDeps, key);

@@ -1,4 +1,5 @@
 import { REHEARSAL } from '@tidegate/contracts';
+import { LIMITS } from '@tidegate/limits';
 import type {
   Admit__Output,
   Authenticate__Output,
@@ -14,7 +15,7 @@ import type { Decision } from '../admission/decision.ts';
 import type { AdmissionRef } from '../admission/ref.ts';
 import type { RequestEnd } from '../admission/settle.ts';
 import { authenticate } from '../keys/authenticate.ts';
-import type { Leases } from '../leases/leases.ts';
+import { sendHeartbeat } from '../leases/lease.ts';
 import { LimiterError } from '../limiter-error.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RefusalWriter } from '../refusals/writer.ts';
@@ -33,11 +34,9 @@ const LARGE_BODY_RESULTS = {
 
 export interface DispatchDeps extends ScriptDeps {
   readonly admissions: Admissions;
-  readonly leases: Leases;
   readonly seeder: Seeder;
   readonly notices: NoticeHub;
   readonly refusals: RefusalWriter;
-  readonly blockMs: number;
 }
 
 /** A reply without its call id. */
@@ -45,7 +44,7 @@ export type ReplyContent = Omit<Reply, 'callId'>;
 
 /** Answers one call of a session. Rejects with LimiterError. */
 export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<ReplyContent> {
-  const { admissions, leases } = deps;
+  const { admissions } = deps;
   if (call.admit) return admit(deps, call.admit);
   if (call.settle) return settle(deps, call.settle, call.traceparent);
   if (call.reserve) return { admission: admissionOutcome(await reserve(deps, call.reserve)) };
@@ -62,7 +61,7 @@ export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<
   if (call.heartbeat) {
     const { instanceId, registered } = call.heartbeat;
     checkIds(instanceId);
-    const lease = await leases.heartbeat(instanceId, registered);
+    const lease = await sendHeartbeat(deps, instanceId, registered);
     return { heartbeat: { leaseLost: lease === 'lease_lost', leaseUnknown: lease === 'lease_unknown' } };
   }
   if (call.restore) return restore(deps, call.restore);
@@ -151,7 +150,7 @@ async function report(deps: DispatchDeps, { address }: ReportInvalidKey__Output)
   checkAddress(address);
   const counted = await reportInvalidKey(deps, address);
   if (counted.kind === 'counted_and_blocked')
-    await deps.notices.publish({ addressBlocked: { address, remainingMs: deps.blockMs } });
+    await deps.notices.publish({ addressBlocked: { address, remainingMs: LIMITS.invalidKeyBlockMs } });
   return {
     reportInvalidKey: { blockedRemainingMs: counted.kind === 'blocked' ? counted.remainingMs : 0 },
   };

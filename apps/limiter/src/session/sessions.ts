@@ -1,4 +1,5 @@
 import type { Call__Output } from '@tidegate/rpc';
+import { within } from '@tidegate/runtime';
 import type { NoticeHub, PublishedNotice } from '../notices/hub.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { blockedAddresses } from '../throttle/invalid-keys.ts';
@@ -82,12 +83,10 @@ export class Sessions {
 
   async #emptyWithin(ms: number): Promise<void> {
     if (this.#sessions.size === 0) return;
-    let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
+    const empty = new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
-      timer = setTimeout(resolve, ms);
     });
-    clearTimeout(timer);
+    await within(empty, ms, undefined);
   }
 
   #toAll(notice: PublishedNotice): void {

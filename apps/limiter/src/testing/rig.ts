@@ -25,7 +25,7 @@ export class Rig {
   async limiter(options: Partial<LimiterOptions> = {}): Promise<Limiter> {
     const limiter = await startTestLimiter({ redisUrl: this.#redisUrl, db: this.#db, ...options });
     this.#limiters.push(limiter);
-    for (let i = 0; !limiter.ready(); i++) {
+    for (let i = 0; limiter.problem() !== null; i++) {
       if (i === 1_000) throw new Error('the limiter cannot find its Redis');
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

@@ -1,3 +1,5 @@
+import { sqlStateOf } from '@tidegate/db';
+
 /**
  * SQLSTATE classes 22 (data exception) and 23 (constraint violation): this data can never be
  * written.
@@ -10,28 +12,11 @@ const DATA_ERROR = /^2[23][0-9A-Z]{3}$/;
 const CHECK_VIOLATION = '23514';
 /** The message is in the server's language. It names the check that is broken. */
 const NAME_OF_CHECK = /_check\b/;
-const MAX_DEPTH = 6;
 
-/**
- * True if Postgres refused the data itself, so that trying again cannot help. Looks through the
- * client's wrapper errors.
- */
+/** True if Postgres refused the data itself, so that trying again cannot help. */
 export function isDataError(error: unknown): boolean {
-  const state = sqlStateOf(error, 0);
-  return state !== null && DATA_ERROR.test(state) && (state !== CHECK_VIOLATION || namesCheck(error));
+  const state = sqlStateOf(error) ?? '';
+  return DATA_ERROR.test(state) && (state !== CHECK_VIOLATION || namesCheck(error));
 }
 
 const namesCheck = (error: unknown): boolean => error instanceof Error && NAME_OF_CHECK.test(error.message);
-
-function sqlStateOf(error: unknown, depth: number): string | null {
-  if (typeof error !== 'object' || error === null || depth > MAX_DEPTH) return null;
-  const { code, originalCode, meta, cause, driverAdapterError } = error as Record<string, unknown>;
-  for (const state of [originalCode, code]) {
-    if (typeof state === 'string' && /^[0-9][0-9A-Z]{4}$/.test(state)) return state;
-  }
-  for (const inner of [driverAdapterError, meta, cause]) {
-    const state = sqlStateOf(inner, depth + 1);
-    if (state !== null) return state;
-  }
-  return null;
-}

@@ -21,12 +21,7 @@ export interface ModelSpec {
   readonly cost: number;
   /** It is never put to sleep to make room for another model. */
   readonly pinned: boolean;
-  /** The name that gateways send. */
-  readonly upstreamModel: string;
-  /** No upstream model was given, so it is assumed to be the published name. */
-  readonly upstreamModelAssumed: boolean;
-  /** The bearer token. Empty: none. */
-  readonly upstreamKey: string;
+  readonly access: UpstreamAccess;
   readonly driver: DriverSettings;
 }
 
@@ -60,15 +55,11 @@ export function specOf(row: ModelRow, secretKeys: readonly Uint8Array[]): ModelS
     sleepAfterMs: row.sleepAfterS * 1_000,
     cost: row.cost,
     pinned: row.pinned,
-    upstreamModel: row.upstreamModel ?? row.name,
-    upstreamModelAssumed: row.upstreamModel === null,
-    upstreamKey: upstreamKey ?? '',
+    access: {
+      name: row.upstreamModel ?? row.name,
+      nameAssumed: row.upstreamModel === null,
+      key: upstreamKey ?? '',
+    },
     driver,
   };
 }
-
-export const accessOf = (spec: ModelSpec): UpstreamAccess => ({
-  name: spec.upstreamModel,
-  nameAssumed: spec.upstreamModelAssumed,
-  key: spec.upstreamKey,
-});

@@ -1,5 +1,5 @@
 import { unseal } from '@tidegate/contracts';
-import type { Db } from '@tidegate/db';
+import type { Db, Model as ModelRow } from '@tidegate/db';
 import type { Lead } from '../lead/lead.ts';
 import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
 
@@ -25,8 +25,6 @@ export interface ModelStore {
   capacity(): Promise<number | null>;
   /** Reads some models. Deleted ones, and those of other pools, are left out. */
   some(modelIds: readonly string[]): Promise<StoredModel[]>;
-  /** Null: the model is unknown, deleted or of another pool. */
-  one(modelId: string): Promise<StoredModel | null>;
   /**
    * Unseals a model's upstream key, whatever pool the model is in: it may be about to move. Empty:
    * it has none. Null: the key cannot be unsealed. Undefined: the model is unknown or deleted.
@@ -51,8 +49,7 @@ export function postgresStore(
   secretKeys: readonly Uint8Array[],
   lead: Pick<Lead, 'writeCondition'>,
 ): ModelStore {
-  type Row = NonNullable<Awaited<ReturnType<Db['model']['findFirst']>>>;
-  const stored = (row: Row): StoredModel => ({
+  const stored = (row: ModelRow): StoredModel => ({
     spec: specOf(row, secretKeys),
     persisted: {
       condition: row.condition,
@@ -74,10 +71,6 @@ export function postgresStore(
     },
     some: async (modelIds) =>
       (await db.model.findMany({ where: { id: { in: [...modelIds] }, pool, deletedAt: null } })).map(stored),
-    one: async (modelId) => {
-      const row = await db.model.findFirst({ where: { id: modelId, pool, deletedAt: null } });
-      return row && stored(row);
-    },
     upstreamKey: async (modelId) => {
       const select = { upstreamKey: true };
       const row = await db.model.findFirst({ where: { id: modelId, deletedAt: null }, select });

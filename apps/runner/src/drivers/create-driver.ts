@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import type { Logger } from '@tidegate/runtime';
-import { accessOf, type ModelSpec } from '../catalog/spec.ts';
+import type { ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
 import { isOpenToOwnUser } from '../isolation/own-memory.ts';
 import type { Driver, IsTaken } from './driver.ts';
@@ -38,9 +38,8 @@ export function createDrivers(options: DriversOptions): Drivers {
   let prepared = false;
   return {
     create: (spec, report) => {
-      const { modelId, orgId, name, mode, driver } = spec;
+      const { modelId, orgId, name, mode, access, driver } = spec;
       const log = logger.child({ modelId, orgId, model: name });
-      const access = accessOf(spec);
       const alwaysOn = mode === 'always_on';
       if (driver.driver === 'process') {
         if (!prepared) prepare(modelUser, logger);

@@ -17,7 +17,7 @@ export function catalogEntry(
   { settings, replicas }: CalledReplicas,
 ): CatalogEntry {
   const { modelId, version, orgId, name, kind, mode, publishedAtMs } = spec;
-  const { contextTokens, upstreamModel, upstreamKey } = settings;
+  const { contextTokens, access } = settings;
   const condition = conditionOf(state);
   return {
     modelId,
@@ -28,8 +28,8 @@ export function catalogEntry(
     mode,
     contextTokens,
     publishedAtMs,
-    upstreamModel,
-    upstreamKey,
+    upstreamModel: access.name,
+    upstreamKey: access.key,
     condition: WIRE_CONDITIONS[condition],
     reason: state.reason,
     wakeable: isWakeable(state, mode),

@@ -8,6 +8,7 @@ import { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { Driver, DriverReport, LeftBehind } from '../drivers/driver.ts';
 import { createRunnerMetrics } from '../metrics.ts';
+import { A_MODEL } from '../testing/model-spec.ts';
 import { Gateways } from '../watch/gateways.ts';
 import { Fleet } from './fleet.ts';
 import { FLEET_TIMINGS } from './timings.ts';
@@ -103,20 +104,12 @@ class FakeDriver implements Driver {
 }
 
 const specOf = ({ cost, mode }: Shape, i: number): ModelSpec => ({
+  ...A_MODEL,
   modelId: `mdl_${i}`,
-  version: 1,
-  orgId: 'org_1',
   name: `m${i}`,
-  kind: 'text',
   mode,
-  contextTokens: 1,
-  publishedAtMs: 0,
   sleepAfterMs: NEVER_MS,
   cost,
-  pinned: false,
-  upstreamModel: `m${i}`,
-  upstreamModelAssumed: true,
-  upstreamKey: '',
   driver: {
     driver: 'kubernetes',
     settings: {
@@ -161,7 +154,6 @@ function fleetOf(
       versions: async () => new Map([...rows].map(([modelId, { version }]) => [modelId, version])),
       capacity: async () => CAPACITY,
       some: async (ids) => ids.flatMap((id) => rows.get(id) ?? []).map(stored),
-      one: async (id) => [rows.get(id)].flatMap((spec) => (spec ? [stored(spec)] : []))[0] ?? null,
       writeCondition: async () => {},
       leftAfter: async (modelId) =>
         Array.from({ length: leftBehind }, (_, i) => `mdl_left${i}`).filter((left) => left > modelId),

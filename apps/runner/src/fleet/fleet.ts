@@ -123,9 +123,9 @@ export class Fleet {
   async refresh(modelId: string): Promise<Refreshed> {
     const revision = await this.#inOrder(async () => {
       const { store, monotonicMs } = this.#deps;
-      const [stored, capacity] = await Promise.all([store.one(modelId), store.capacity()]);
+      const [stored, capacity] = await Promise.all([store.some([modelId]), store.capacity()]);
       this.#room.resize(capacity, monotonicMs());
-      if (stored) await this.#apply([stored], this.#deps.timings.lookMs);
+      if (stored.length > 0) await this.#apply(stored, this.#deps.timings.lookMs);
       else this.#remove(modelId);
       return this.#deps.catalog.revision;
     });

@@ -1,4 +1,4 @@
-import { accessOf, type ModelSpec } from '../catalog/spec.ts';
+import type { ModelSpec } from '../catalog/spec.ts';
 import type {
   DownReplica,
   Driver,
@@ -112,7 +112,7 @@ export class ModelDriver {
     if (!isProcess) {
       this.#released = Promise.all([this.#released, this.#driver.release()]);
       this.#replace(isSame);
-    } else if (isSame) this.#driver.change?.(accessOf(spec));
+    } else if (isSame) this.#driver.change?.(spec.access);
   }
 
   async halt(isTaken?: IsTaken): Promise<void> {

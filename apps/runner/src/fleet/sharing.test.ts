@@ -234,7 +234,7 @@ describe('models that share a pool', () => {
     const [metrics, standbyMetrics] = [createMetrics('runner'), createMetrics('runner')];
     const runner = await harness.start({ ...STEADY, metrics });
     const standby = harness.standBy({ ...STEADY, metrics: standbyMetrics });
-    await eventually(() => standby.ready());
+    await eventually(() => standby.problem() === null);
     const told = async (registry = metrics) =>
       [...(await registry.metrics()).matchAll(/^tidegate_runner_pool_(\w+)\{pool="local",.*\} (\d+)$/gm)]
         .map(([, name, value]) => `${name} ${value}`)

@@ -106,7 +106,7 @@ describe('one of several runners', () => {
     const first = await harness.start();
     const said: string[] = [];
     const second = harness.standBy({ logTo: (line) => said.push(line) });
-    await eventually(() => second.ready());
+    await eventually(() => second.problem() === null);
     await harness.elapse(300);
     expect([first.runner?.leads(), second.leads()]).toEqual([true, false]);
     const standing = said.map((line) => JSON.parse(line)).filter(({ leader }) => leader);
@@ -115,20 +115,20 @@ describe('one of several runners', () => {
     ]);
     await first.runner?.close();
     await second.active;
-    expect([second.ready(), second.leads()]).toEqual([true, true]);
+    expect([second.problem(), second.leads()]).toEqual([null, true]);
   });
 
   it('is not ready on standby while Postgres cannot say who leads, and is again once it can', async () => {
     const first = await harness.start();
     const second = harness.standBy({ leaseMs: 1_000 });
-    await eventually(() => second.ready());
+    await eventually(() => second.problem() === null);
     await harness.db.$transaction(async (tx) => {
       await tx.$executeRaw`LOCK TABLE runner_lease IN ACCESS EXCLUSIVE MODE`;
-      await eventually(() => !second.ready());
+      await eventually(() => second.problem() !== null);
       expect(second.problem()).toContain('it does not know which runner leads its pool');
-      expect(first.runner?.ready()).toBe(true);
+      expect(first.runner?.problem()).toBeNull();
     });
-    await eventually(() => second.ready());
+    await eventually(() => second.problem() === null);
     expect([first.runner?.leads(), second.leads()]).toEqual([true, false]);
   });
 
@@ -247,7 +247,7 @@ describe('a runner that loses the lead', () => {
       const waiting = harness.standBy();
       await eventually(async () => (await harness.db.runnerLease.count()) > 0);
       const other = await anotherTakesTheLead();
-      await eventually(() => waiting.ready());
+      await eventually(() => waiting.problem() === null);
       expect(waiting.leads()).toBe(false);
       await other.end();
       return waiting;

@@ -94,7 +94,7 @@ export class Gateways {
    */
   acknowledged(revision: number, timeoutMs: number): Promise<boolean> {
     const all = () => [...this.#links].every((link) => link.acknowledged >= revision);
-    return this.#until(() => (all() ? true : null), timeoutMs, false, null);
+    return this.#until(() => (all() ? true : null), timeoutMs);
   }
 
   /**
@@ -109,7 +109,7 @@ export class Gateways {
       if (applied.some(({ activity }) => activity.has(modelId))) return false;
       return applied.length === links.length && !this.#someAbsent() ? true : null;
     };
-    return this.#until(judge, timeoutMs, false, signal);
+    return this.#until(judge, timeoutMs, signal);
   }
 
   #take(known: Known, { instanceId, acknowledgedRevision, activity }: Report): void {
@@ -136,10 +136,10 @@ export class Gateways {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Resolves to the first verdict that is not null. */
-  #until<T>(judge: () => T | null, timeoutMs: number, otherwise: T, signal: AbortSignal | null): Promise<T> {
+  /** Resolves to the first verdict that is not null. False: there was none in time. */
+  #until(judge: () => boolean | null, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
-      const end = (verdict: T) => {
+      const end = (verdict: boolean) => {
         this.#listeners.delete(look);
         clearTimeout(timer);
         signal?.removeEventListener('abort', abort);
@@ -149,7 +149,7 @@ export class Gateways {
         const verdict = judge();
         if (verdict !== null) end(verdict);
       };
-      const abort = () => end(otherwise);
+      const abort = () => end(false);
       const timer = setTimeout(abort, timeoutMs);
       signal?.addEventListener('abort', abort, { once: true });
       this.#listeners.add(look);

@@ -1,7 +1,6 @@
 import { findOnPath } from '@tidegate/processes';
+import { runWithLists, withoutServices } from '../apt.ts';
 import { EmbeddedError } from '../errors.ts';
-import { runStep } from '../process.ts';
-import { withoutServices } from '../redis/apt.ts';
 
 /** A program that a system package installs. */
 export interface Program {
@@ -61,18 +60,12 @@ async function installFirst(
 }
 
 async function install(apt: string, name: string, onLog: FindProgramOptions['onLog']): Promise<void> {
-  const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
   const patient = ['-o', `DPkg::Lock::Timeout=${LOCK_TIMEOUT_S}`];
   const command = {
     command: apt,
     args: ['install', ...patient, '-y', '-qq', '--no-install-recommends', name],
-    options,
+    options: { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } },
   };
   const step = `${name} could not be installed with apt`;
-  await withoutServices(() =>
-    runStep(step, command, onLog).catch(async () => {
-      await runStep(step, { command: apt, args: ['update', '-qq'], options }, onLog);
-      await runStep(step, command, onLog);
-    }),
-  );
+  await withoutServices(() => runWithLists(step, command, onLog));
 }

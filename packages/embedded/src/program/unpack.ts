@@ -1,7 +1,7 @@
-import { constants } from 'node:fs';
-import { access, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { findOnPath } from '@tidegate/processes';
+import { findOnPath, isExecutable } from '@tidegate/processes';
+import { runWithLists } from '../apt.ts';
 import { EmbeddedError } from '../errors.ts';
 import { makeDirectory, runStep } from '../process.ts';
 
@@ -18,16 +18,11 @@ export interface UnpackedProgram {
  */
 export async function findOrUnpack(program: UnpackedProgram, localDir: string): Promise<string> {
   const unpacked = join(localDir, 'usr/bin', program.name);
-  const isUnpacked = () =>
-    access(unpacked, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
   const found = await findOnPath(program.name);
   if (found !== undefined) return found;
   const [apt, dpkg] = [await findOnPath('apt-get'), await findOnPath('dpkg')];
-  if (!(await isUnpacked()) && apt && dpkg) await unpack({ apt, dpkg }, program.package, localDir);
-  if (await isUnpacked()) return unpacked;
+  if (!(await isExecutable(unpacked)) && apt && dpkg) await unpack({ apt, dpkg }, program.package, localDir);
+  if (await isExecutable(unpacked)) return unpacked;
   throw new EmbeddedError(`no ${program.name} found: install the system package ${program.package}`);
 }
 
@@ -42,12 +37,7 @@ async function unpack({ apt, dpkg }: Tools, name: string, localDir: string): Pro
   const work = await mkdtemp(`${localDir}.unpacking-`);
   try {
     const options = { cwd: work };
-    const download = { command: apt, args: ['download', '-qq', name], options };
-    await runStep(step, download).catch(async () => {
-      // There are no package lists yet, or they are so old that the file is gone.
-      await runStep(step, { command: apt, args: ['update', '-qq'], options });
-      await runStep(step, download);
-    });
+    await runWithLists(step, { command: apt, args: ['download', '-qq', name], options });
     const [file = name] = (await readdir(work)).filter((entry) => entry.endsWith('.deb'));
     await runStep(step, { command: dpkg, args: ['-x', join(work, file), join(work, 'tree')], options });
     await rm(localDir, { recursive: true, force: true });

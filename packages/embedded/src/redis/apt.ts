@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { runWithLists, withoutServices } from '../apt.ts';
 import { EmbeddedError } from '../errors.ts';
 import { makeDirectory, runStep } from '../process.ts';
 
@@ -13,46 +14,18 @@ type OnLog = ((line: string) => void) | undefined;
 const PACKAGE = 'redis-server';
 const SERVICE = 'redis-server.service';
 const STEP = 'Redis could not be fetched with apt';
-const POLICY = '/usr/sbin/policy-rc.d';
-const DENY_ALL =
-  '#!/bin/sh\n# Installed by Tidegate while it fetches redis-server: packages start no services.\nexit 101\n';
 
 /** Installs redis-server on the system, without starting or enabling its service. Needs root. */
 export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
   await withoutServices(async () => {
     const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     const install = ['install', '-y', '-qq', '--no-install-recommends', PACKAGE];
-    const command = { command: apt, args: install, options: { env: environment } };
-    await runStep(STEP, command, onLog).catch(async () => {
-      // There are no package lists yet, or they are so old that the files are gone.
-      await runStep(STEP, { command: apt, args: ['update', '-qq'], options: { env: environment } }, onLog);
-      await runStep(STEP, command, onLog);
-    });
+    await runWithLists(STEP, { command: apt, args: install, options: { env: environment } }, onLog);
   });
   // The package enables its service for the next boot. Nobody asked for that.
   const disable = (command: string) =>
     runStep(STEP, { command, args: ['disable', SERVICE], options: {} }, onLog);
   await disable('systemctl').catch(() => disable('deb-systemd-helper').catch(() => undefined));
-}
-
-/**
- * Runs `body` while Debian's policy file keeps packages from starting services. An existing policy
- * file stays as it is, unless a run that was killed left it behind.
- */
-export async function withoutServices(body: () => Promise<void>, policy = POLICY): Promise<void> {
-  const ours = await writeFile(policy, DENY_ALL, { flag: 'wx', mode: 0o755 }).then(
-    () => true,
-    async (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-      return (await readFile(policy, 'utf8').catch(() => '')) === DENY_ALL;
-    },
-  );
-  try {
-    if (ours) await chmod(policy, 0o755);
-    await body();
-  } finally {
-    if (ours) await rm(policy, { force: true });
-  }
 }
 
 /**

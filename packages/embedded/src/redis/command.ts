@@ -1,15 +1,7 @@
 import { connect, type Socket } from 'node:net';
-import type { Command } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
-import type { RedisServer } from './find.ts';
 
 const ANSWER_TIMEOUT_MS = 2_000;
-
-/** The command that runs a server that was found. */
-export function programOf({ command, libraryPath }: RedisServer, args: readonly string[]): Command {
-  const env = libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
-  return { command, args, options: { env } };
-}
 
 type Words = readonly (string | number)[];
 

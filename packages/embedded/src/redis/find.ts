@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { findOnPath, isExecutable } from '@tidegate/processes';
+import { type Command, findOnPath, isExecutable } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
 import { installWithApt, unpackWithApt } from './apt.ts';
 
@@ -43,11 +43,16 @@ export async function findRedis(options: FindRedisOptions): Promise<RedisServer>
   throw new EmbeddedError(`no Redis found: ${instruction()}`);
 }
 
-async function checked(server: RedisServer): Promise<RedisServer> {
-  const { command, libraryPath } = server;
+/** The command that runs a server that was found. */
+export function programOf({ command, libraryPath }: RedisServer, args: readonly string[]): Command {
   const env = libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
+  return { command, args, options: { env } };
+}
+
+async function checked(server: RedisServer): Promise<RedisServer> {
+  const { command, args, options } = programOf(server, ['--version']);
   // A server that cannot print its version reports what is wrong when it starts.
-  const said = await promisify(execFile)(command, ['--version'], { env }).catch(() => ({ stdout: '' }));
+  const said = await promisify(execFile)(command, args, { env: options.env }).catch(() => ({ stdout: '' }));
   const [, version, major] = /\bv=((\d+)\S*)/.exec(said.stdout) ?? [];
   if (version === undefined || Number(major) >= OLDEST) return server;
   throw new EmbeddedError(

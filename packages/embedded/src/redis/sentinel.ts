@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { diesWithParent } from '@tidegate/processes';
 import { assertPortFree, ServerProcess, untilReady } from '../process.ts';
-import { command, programOf } from './command.ts';
+import { command } from './command.ts';
+import { programOf } from './find.ts';
 import { type RedisNode, type RedisOptions, type RunningRedis, startRedisNode } from './start.ts';
 
 const READY_TIMEOUT_MS = 30_000;

@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { type Command, diesWithParent } from '@tidegate/processes';
 import { EmbeddedError, systemCause } from '../errors.ts';
 import { assertPortFree, makeDirectory, ServerProcess, untilReady } from '../process.ts';
-import { commandAs, programOf } from './command.ts';
-import type { RedisServer } from './find.ts';
+import { commandAs } from './command.ts';
+import { programOf, type RedisServer } from './find.ts';
 
 const READY_TIMEOUT_MS = 30_000;
 
