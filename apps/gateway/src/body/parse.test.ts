@@ -69,7 +69,7 @@ describe('createParser', () => {
       imageCount: 1,
       linkedImages: [{ url: 'https://images.example/', index: 0 }],
     });
-    const upstream = buildUpstreamBody(parsed, { model: 'm', includeUsage: false }, [Buffer.from('"D"')]);
+    const upstream = buildUpstreamBody(parsed, 'm', [Buffer.from('"D"')]);
     expect(JSON.parse(Buffer.concat(upstream).toString())).toMatchObject({
       messages: [
         {
