@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Span, Tracing } from '@tidegate/tracing';
 import type { CatalogModel } from '../catalog/catalog.ts';
+import { errorCodeOf } from '../ending.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
 import type { RequestFacts, RequestPhase } from './facts.ts';
 
@@ -127,19 +128,7 @@ export interface CallTimes {
 
 function errorOf(outcome: CallOutcome | null): string | null {
   if (outcome === null) return 'internal_error';
-  switch (outcome.kind) {
-    case 'whole':
-    case 'streamed':
-      return null;
-    case 'refused':
-      return outcome.code;
-    case 'broken':
-      return outcome.errorCode;
-    case 'aborted':
-      return outcome.reason;
-    case 'unreached':
-      return 'unreached';
-  }
+  return outcome.kind === 'unreached' ? 'unreached' : errorCodeOf(outcome);
 }
 
 const textOf = (header: string | string[] | undefined): string | undefined =>
