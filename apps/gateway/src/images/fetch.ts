@@ -36,8 +36,6 @@ export interface ImageFetcher {
    * settled, it claims nothing more. Rejects when aborted.
    */
   fetchAll(links: readonly LinkedImage[], claim: Claim, signal: AbortSignal): Promise<DataUrls | Refusal>;
-  /** Aborts all downloads. Pending `fetchAll` calls reject. */
-  close(): void;
 }
 
 const DEFAULTS = {
@@ -48,7 +46,6 @@ const DEFAULTS = {
 export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetcher {
   const { timeoutMs, maxBytes } = { ...DEFAULTS, ...options };
   const resolve = options.resolve ?? createResolve();
-  const open = new Set<AbortController>();
 
   async function fetchOne(link: LinkedImage, claim: Claim, signal: AbortSignal): Promise<Buffer | Refusal> {
     const got = await withDeadline(timeoutMs, signal, async (limited, expired): Promise<Download> => {
@@ -68,7 +65,6 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
     signal: AbortSignal,
   ): Promise<DataUrls | Refusal> {
     const { controller, release } = abortableBy(signal);
-    open.add(controller);
     const refusals: Refusal[] = [];
     const fetching = links.map(async (link) => {
       const one = await fetchOne(link, claim, controller.signal);
@@ -82,17 +78,11 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
       const [refusal] = refusals;
       return refusal ?? (await Promise.all(fetching));
     } finally {
-      open.delete(controller);
       release();
     }
   }
 
-  return {
-    fetchAll,
-    close: () => {
-      for (const controller of open) controller.abort();
-    },
-  };
+  return { fetchAll };
 }
 
 const NONE = Buffer.alloc(0);
