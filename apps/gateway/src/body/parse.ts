@@ -37,7 +37,7 @@ export interface Parser {
    * a worker, so the caller must not use it afterwards. Organizations take turns, both on this
    * thread and on the workers. An organization gets at most a third of one worker's time, or an
    * eleventh while its bodies are refused. Rejects only if a worker dies or cannot start, or if the
-   * parser is closed.
+   * parser is closed meanwhile.
    *
    * @param signal called only if a worker parses the body. When the signal aborts, a body that
    *   still waits for the worker is dropped, and this resolves to an abort
@@ -48,7 +48,9 @@ export interface Parser {
    * it, the organization then rests as long as after a body that `parse` refuses.
    */
   refused(request: CompletionRequest, orgId: string): void;
-  /** Ends the threads. Calls of `parse` that still wait for one of them reject. */
+  /**
+   * Ends the threads. Before that, the signals of all calls that wait for one must have aborted.
+   */
   close(): Promise<void>;
 }
 
@@ -116,10 +118,7 @@ export function createParser(options: ParserOptions = {}): Parser {
       const ms = workerMs.get(request);
       if (ms !== undefined) semaphore.rest(orgId, restAfterRefusal(ms));
     },
-    close: () => {
-      semaphore.close();
-      return pool.close();
-    },
+    close: () => pool.close(),
   };
 }
 
