@@ -3,18 +3,17 @@ import { LIMITS } from '@tidegate/limits';
 import { withDeadline } from '@tidegate/runtime';
 import { dataUrlJsonBytes, toDataUrlJson } from './data-url.ts';
 import { type Download, type DownloadOptions, download, type Resolve } from './download.ts';
-import { createResolve } from './resolve.ts';
 import { imageTypeOf } from './type.ts';
 
 export interface ImageFetcherOptions {
   /** For one image, from the look-up of its host name to its last byte. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs: number;
   readonly maxBytes?: number;
-  readonly resolve?: Resolve;
+  readonly resolve: Resolve;
   /** Certificate authorities (PEM) to trust instead of the system's. */
   readonly ca?: string;
-  /** Whether to connect to an address. Public unicast addresses only by default. */
-  readonly isAllowed?: (address: string) => boolean;
+  /** Whether to connect to an address. */
+  readonly isAllowed: (address: string) => boolean;
 }
 
 /**
@@ -38,19 +37,13 @@ export interface ImageFetcher {
   fetchAll(links: readonly LinkedImage[], claim: Claim, signal: AbortSignal): Promise<DataUrls | Refusal>;
 }
 
-const DEFAULTS = {
-  timeoutMs: LIMITS.imageTimeoutMs,
-  maxBytes: LIMITS.imageMaxBytes,
-};
-
-export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetcher {
-  const { timeoutMs, maxBytes } = { ...DEFAULTS, ...options };
-  const resolve = options.resolve ?? createResolve();
+export function createImageFetcher(options: ImageFetcherOptions): ImageFetcher {
+  const { timeoutMs, maxBytes = LIMITS.imageMaxBytes } = options;
 
   async function fetchOne(link: LinkedImage, claim: Claim, signal: AbortSignal): Promise<Buffer | Refusal> {
     const got = await withDeadline(timeoutMs, signal, async (limited, expired): Promise<Download> => {
       try {
-        return await download(link.url, { ...options, resolve, maxBytes, claim }, limited);
+        return await download(link.url, { ...options, maxBytes, claim }, limited);
       } catch (error) {
         if (!expired() || signal.aborted) throw error;
         return { problem: `could not be downloaded within ${timeoutMs / 1_000} seconds` };
