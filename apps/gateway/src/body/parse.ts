@@ -1,10 +1,11 @@
 import { type CompletionRequest, isRefusal, newRefusal } from '@tidegate/contracts';
 import { MovedPieces } from '../bytes/moved-pieces.ts';
+import { joined } from '../bytes/pieces.ts';
 import type { EarlyEnd } from '../ending.ts';
 import { LoopTurns } from '../loop-turns.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
 import { LongBodies } from './long-bodies.ts';
-import { joined, parseBody } from './parse-body.ts';
+import { parseBody } from './parse-body.ts';
 import { ParsePool } from './parse-pool.ts';
 import { BODY_BYTES_A_TURN, type Body, HUNG_UP } from './read-body.ts';
 import { restAfter, restAfterRefusal } from './rest.ts';
