@@ -1,12 +1,13 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Span, Tracing } from '@tidegate/tracing';
 import type { CatalogModel } from '../catalog/catalog.ts';
 import { errorCodeOf } from '../ending.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
 import type { RequestFacts, RequestPhase } from './facts.ts';
 
-export interface TracedRequest {
-  readonly headers: IncomingHttpHeaders;
+/** The part of an `Exchange` that its trace needs. */
+export interface TracedExchange {
+  readonly request: Pick<IncomingMessage, 'headers'>;
   readonly requestId: string;
   readonly facts: RequestFacts;
 }
@@ -21,8 +22,8 @@ export class RequestTrace {
   #phase: Span | null = null;
 
   /** Continues the caller's trace, if its headers are valid. */
-  constructor(tracing: Tracing, { headers, requestId, facts }: TracedRequest) {
-    const { traceparent, tracestate } = headers;
+  constructor(tracing: Tracing, { request, requestId, facts }: TracedExchange) {
+    const { traceparent, tracestate } = request.headers;
     this.#span = tracing.begin(
       { traceparent: textOf(traceparent), tracestate: textOf(tracestate) },
       {
