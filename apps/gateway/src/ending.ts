@@ -33,6 +33,21 @@ export type Ending =
   /** A stream that began and cannot be completed. */
   | { readonly kind: 'broken'; readonly errorCode: 'upstream_error' | 'stream_limit' };
 
+/** Why there is no complete answer. Null: there is one. */
+export function errorCodeOf(ending: Ending): string | null {
+  switch (ending.kind) {
+    case 'whole':
+    case 'streamed':
+      return null;
+    case 'refused':
+      return ending.code;
+    case 'broken':
+      return ending.errorCode;
+    case 'aborted':
+      return ending.reason;
+  }
+}
+
 export const isAborted = (value: unknown): value is Aborted =>
   typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'aborted';
 

@@ -25,7 +25,7 @@ export interface Gateway extends AuthDeps {
   readonly replicas: Replicas;
   readonly upstream: Dispatcher;
   readonly parser: Pick<Parser, 'parse' | 'refused'>;
-  readonly images: Pick<ImageFetcher, 'fetchAll'>;
+  readonly images: ImageFetcher;
   /** Bounds the memory that request bodies and linked images hold together. */
   readonly bodyBudget: ByteBudget;
   /** Shares the main thread's time for reading request bodies among organizations. */

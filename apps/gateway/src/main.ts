@@ -127,7 +127,6 @@ function openClients(service: Service, config: Config, log: Logger) {
     resolve: createResolve(config.IMAGE_NAME_SERVERS),
     isAllowed: createAddressFilter(config.IMAGE_ALLOWED_NETWORKS),
   });
-  service.onShutdown('image fetcher', () => images.close());
   const runners = new Map(
     config.RUNNER_ADDRESS.map(({ pool, address }) => [pool, createRunnerClient(address, config.caller)]),
   );

@@ -14,7 +14,7 @@ export {
 } from './request/completion-request.ts';
 export type { InlineImage, LinkedImage } from './request/image-url.ts';
 export type { MessageSegment } from './request/messages.ts';
-export { buildUpstreamBody, type UpstreamBodyOptions } from './request/upstream-body.ts';
+export { buildUpstreamBody } from './request/upstream-body.ts';
 export * from './sealed.ts';
 export * from './services.ts';
 export * from './settlement.ts';

@@ -20,4 +20,5 @@ export { createOutage, type Outage } from './outage.ts';
 export { runService, type Service } from './service.ts';
 export * from './settings.ts';
 export { openStdout } from './stdout.ts';
+export { version } from './version.ts';
 export { within } from './within.ts';

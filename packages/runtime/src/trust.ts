@@ -146,18 +146,13 @@ export function checkTlsPems(pems: {
 }
 
 function tlsOf(config: Fields<typeof tlsFields>): TlsFiles | null {
-  const named = {
-    GRPC_TLS_CA_FILE: config.GRPC_TLS_CA_FILE,
-    GRPC_TLS_CERT_FILE: config.GRPC_TLS_CERT_FILE,
-    GRPC_TLS_KEY_FILE: config.GRPC_TLS_KEY_FILE,
-  };
-  const { GRPC_TLS_CA_FILE: ca, GRPC_TLS_CERT_FILE: cert, GRPC_TLS_KEY_FILE: key } = named;
-  const all = Object.entries(named);
-  const missing = all.filter(([, path]) => path === undefined);
-  if (missing.length === all.length) return null;
+  const { GRPC_TLS_CA_FILE: ca, GRPC_TLS_CERT_FILE: cert, GRPC_TLS_KEY_FILE: key } = config;
+  const variables = Object.keys(tlsFields) as (keyof typeof tlsFields)[];
+  const missing = variables.filter((variable) => config[variable] === undefined);
+  if (missing.length === variables.length) return null;
   if (!ca || !cert || !key)
-    throw new ConfigError(missing.map(([variable]) => ({ variable, reason: 'is not set' })));
-  const issues = all.flatMap(([variable, path]) => unreadable(variable, path ?? ''));
+    throw new ConfigError(missing.map((variable) => ({ variable, reason: 'is not set' })));
+  const issues = variables.flatMap((variable) => unreadable(variable, config[variable] ?? ''));
   if (issues.length > 0) throw new ConfigError(issues);
   try {
     checkTlsPems({ ca: readFileSync(ca), cert: readFileSync(cert), key: readFileSync(key) });

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { createRequire } from 'node:module';
 import {
   type Context,
   type Span as OtelSpan,
@@ -22,7 +21,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { within } from '@tidegate/runtime';
+import { version, within } from '@tidegate/runtime';
 import { Outbound } from './outbound.ts';
 import type { TracingSettings } from './settings.ts';
 import type { SpanCounter } from './spans.ts';
@@ -31,9 +30,6 @@ import type { Attributes, Span, SpanStart, TraceOrigin, Tracing, TracingOptions 
 /*
  * Only this file and `outbound.ts` use OpenTelemetry's SDK. They are loaded only if tracing is on.
  */
-
-/** All packages have the version of the release. */
-const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 const STOP_MS = 3_000;
 const SAMPLED = 1;

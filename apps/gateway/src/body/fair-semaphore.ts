@@ -13,10 +13,8 @@ export interface FairSemaphoreOptions {
   readonly after?: (callback: () => void, ms: number) => unknown;
 }
 
-interface PermitWaiter {
-  readonly resolve: (got: boolean) => void;
-  readonly reject: (error: Error) => void;
-}
+/** Resolves what a caller waits for, to whether it got a permit. */
+type PermitWaiter = (got: boolean) => void;
 
 /**
  * A semaphore that serves waiting organizations round robin, however many callers each has waiting.
@@ -32,7 +30,6 @@ export class FairSemaphore {
   /** The number of unfinished rests of each organization. */
   readonly #resting = new Map<string, number>();
   #waitingCount = 0;
-  #closed = false;
 
   constructor(options: FairSemaphoreOptions) {
     this.#options = { after: (callback, ms) => setTimeout(callback, ms).unref(), ...options };
@@ -41,22 +38,19 @@ export class FairSemaphore {
 
   /**
    * Resolves to true once the caller holds the semaphore, which it then must release. Resolves to
-   * false immediately if too many wait already, and as soon as the signal aborts. Rejects once
-   * closed.
+   * false immediately if too many wait already, and as soon as the signal aborts.
    */
   async acquire(orgId: string, signal?: AbortSignal): Promise<boolean> {
     const { maxWaiting } = this.#options;
-    if (this.#closed) throw new Error(CLOSED);
     if (signal?.aborted) return false;
     if (this.#take(orgId)) return true;
     const ofOrg = this.#waiting.get(orgId) ?? [];
     if (this.#waitingCount === maxWaiting || ofOrg.length === this.#maxWaitingOfOrg) return false;
     this.#waiting.set(orgId, ofOrg);
     this.#waitingCount++;
-    return new Promise((resolve, reject) => {
-      const waiter = { resolve, reject };
-      ofOrg.push(waiter);
-      signal?.addEventListener('abort', () => this.#leave(orgId, waiter));
+    return new Promise((resolve) => {
+      ofOrg.push(resolve);
+      signal?.addEventListener('abort', () => this.#leave(orgId, resolve));
     });
   }
 
@@ -71,14 +65,6 @@ export class FairSemaphore {
   rest(orgId: string, restMs: number): void {
     this.#resting.set(orgId, (this.#resting.get(orgId) ?? 0) + 1);
     this.#options.after(() => this.#endRest(orgId), restMs);
-  }
-
-  /** Rejects everyone who is waiting. */
-  close(): void {
-    this.#closed = true;
-    for (const { reject } of [...this.#waiting.values()].flat()) reject(new Error(CLOSED));
-    this.#waiting.clear();
-    this.#waitingCount = 0;
   }
 
   #endRest(orgId: string): void {
@@ -96,7 +82,7 @@ export class FairSemaphore {
     ofOrg.splice(at, 1);
     if (ofOrg.length === 0) this.#waiting.delete(orgId);
     this.#waitingCount--;
-    waiter.resolve(false);
+    waiter(false);
   }
 
   /** Returns false if all permits are held, or if the organization holds one or rests. */
@@ -115,9 +101,7 @@ export class FairSemaphore {
       this.#waiting.delete(orgId);
       if (ofOrg.length > 0) this.#waiting.set(orgId, ofOrg);
       this.#waitingCount--;
-      first?.resolve(true);
+      first?.(true);
     }
   }
 }
-
-const CLOSED = 'the semaphore is closed';

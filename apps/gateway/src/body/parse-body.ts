@@ -9,12 +9,6 @@ import {
 import { withoutByteOrderMark } from '../bytes/byte-order-mark.ts';
 import { checkInlineImages } from '../images/inline.ts';
 
-/** All bytes of a body. A single piece is not copied. */
-export function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const [first] = pieces;
-  return first && pieces.length === 1 ? first : Buffer.concat(pieces);
-}
-
 /**
  * Parses and validates a body, skipping a byte order mark. Only the contents of linked images
  * remain unchecked.

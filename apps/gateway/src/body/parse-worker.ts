@@ -2,7 +2,8 @@ import type { MessagePort } from 'node:worker_threads';
 import { type CompletionRequest, isRefusal, type Refusal } from '@tidegate/contracts';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { receiveMoved } from '../bytes/moved-pieces.ts';
-import { joined, parseBody } from './parse-body.ts';
+import { joined } from '../bytes/pieces.ts';
+import { parseBody } from './parse-body.ts';
 import { lowerThreadPriority } from './priority.ts';
 
 lowerThreadPriority();

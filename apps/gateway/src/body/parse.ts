@@ -1,10 +1,11 @@
 import { type CompletionRequest, isRefusal, newRefusal } from '@tidegate/contracts';
 import { MovedPieces } from '../bytes/moved-pieces.ts';
+import { joined } from '../bytes/pieces.ts';
 import type { EarlyEnd } from '../ending.ts';
 import { LoopTurns } from '../loop-turns.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
 import { LongBodies } from './long-bodies.ts';
-import { joined, parseBody } from './parse-body.ts';
+import { parseBody } from './parse-body.ts';
 import { ParsePool } from './parse-pool.ts';
 import { BODY_BYTES_A_TURN, type Body, HUNG_UP } from './read-body.ts';
 import { restAfter, restAfterRefusal } from './rest.ts';
@@ -37,7 +38,7 @@ export interface Parser {
    * a worker, so the caller must not use it afterwards. Organizations take turns, both on this
    * thread and on the workers. An organization gets at most a third of one worker's time, or an
    * eleventh while its bodies are refused. Rejects only if a worker dies or cannot start, or if the
-   * parser is closed.
+   * parser is closed meanwhile.
    *
    * @param signal called only if a worker parses the body. When the signal aborts, a body that
    *   still waits for the worker is dropped, and this resolves to an abort
@@ -48,7 +49,9 @@ export interface Parser {
    * it, the organization then rests as long as after a body that `parse` refuses.
    */
   refused(request: CompletionRequest, orgId: string): void;
-  /** Ends the threads. Calls of `parse` that still wait for one of them reject. */
+  /**
+   * Ends the threads. Before that, the signals of all calls that wait for one must have aborted.
+   */
   close(): Promise<void>;
 }
 
@@ -116,10 +119,7 @@ export function createParser(options: ParserOptions = {}): Parser {
       const ms = workerMs.get(request);
       if (ms !== undefined) semaphore.rest(orgId, restAfterRefusal(ms));
     },
-    close: () => {
-      semaphore.close();
-      return pool.close();
-    },
+    close: () => pool.close(),
   };
 }
 

@@ -35,9 +35,7 @@ export class Pieces {
 
   /** Returns all bytes as one buffer and forgets them. A single piece is not copied. */
   take(): Buffer {
-    const bytes = this.#bytes;
-    const pieces = this.takePieces();
-    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, bytes);
+    return joined(this.takePieces());
   }
 
   /** Returns the bytes in pieces, most of them large if there are many, and forgets them. */
@@ -64,7 +62,12 @@ export class Pieces {
   #mergeSmall(): void {
     const pieces = this.#levels.reverse().flat();
     this.#levels = [];
-    if (pieces.length > 0)
-      this.#large.push(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces));
+    if (pieces.length > 0) this.#large.push(joined(pieces));
   }
+}
+
+/** All bytes of the pieces. A single piece is not copied. */
+export function joined<P extends Uint8Array>(pieces: readonly P[]): P | Buffer {
+  const [first] = pieces;
+  return first && pieces.length === 1 ? first : Buffer.concat(pieces);
 }

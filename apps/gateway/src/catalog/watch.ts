@@ -60,7 +60,6 @@ export class CatalogWatch {
     const stream = this.#stream;
     this.#stream = null;
     this.#live = false;
-    stream?.on('error', () => {});
     stream?.cancel();
   }
 
@@ -113,6 +112,6 @@ export class CatalogWatch {
     else if (this.#failures++ === 0) log.warn({ pool, reason }, 'cannot watch the catalog');
     this.#live = false;
     stream.cancel();
-    if (!this.#stopped) this.#reconnect = setTimeout(() => this.#connect(), this.#options.reconnectMs);
+    this.#reconnect = setTimeout(() => this.#connect(), this.#options.reconnectMs);
   }
 }

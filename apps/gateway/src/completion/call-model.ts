@@ -99,11 +99,7 @@ const entryCallOf = (
 ): EntryCall => ({
   model,
   upstreamRequest: {
-    body: buildUpstreamBody(
-      request,
-      { model: model.upstreamModel || model.name, includeUsage: true },
-      dataUrls,
-    ),
+    body: buildUpstreamBody(request, model.upstreamModel || model.name, dataUrls),
     key: model.upstreamKey,
     requestId: exchange.requestId,
     streamed: request.stream,

@@ -29,10 +29,7 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
   if (endsEarly(caller)) return deliver(exchange, caller);
 
   // Only callers with a valid key can cause spans.
-  if (gateway.tracing) {
-    const { request, requestId, facts } = exchange;
-    exchange.trace = new RequestTrace(gateway.tracing, { headers: request.headers, requestId, facts });
-  }
+  if (gateway.tracing) exchange.trace = new RequestTrace(gateway.tracing, exchange);
   const held = new Holdings(gateway, caller.principal.orgId, exchange.id, exchange.trace);
   exchange.held = held;
   // If a step throws, this ending stands: an internal fault must not keep slots or leave a

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { isRefusal, newRefusal } from '@tidegate/contracts';
-import type { ModelState } from '@tidegate/rpc';
+import type { Model, ModelState } from '@tidegate/rpc';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import type { ImageFetcher } from '../images/fetch.ts';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
@@ -42,18 +42,21 @@ const asleep = (change: object = {}) =>
     ...change,
   });
 
+/** Has the model running, as the runner reports it and answers the wake. */
+async function run(modelId: string, change: Partial<Model> = {}): Promise<ModelState> {
+  const replicas = [{ replicaId: 'woken', baseUrl: `${harness.model.url}/v1` }];
+  harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas, ...change });
+  return { modelId, condition: 'CONDITION_RUNNING' };
+}
+
 describe('a model that is asleep', () => {
   it('is woken once for all requests, and answers them all once it runs [state.model.asleep]', async () => {
     const { modelId } = await asleep({ name: 'sleeper' });
-    let run = () => {};
-    harness.runner.wake = () =>
-      new Promise<ModelState>((resolve) => {
-        run = () => {
-          const replicas = [{ replicaId: 'woken', baseUrl: `${harness.model.url}/v1` }];
-          harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
-          resolve({ modelId, condition: 'CONDITION_RUNNING' });
-        };
-      });
+    let isReady = () => {};
+    const ready = new Promise<void>((resolve) => {
+      isReady = resolve;
+    });
+    harness.runner.wake = (id) => ready.then(() => run(id));
     const waiting = Array.from({ length: 20 }, () => harness.complete({ ...hello, model: 'sleeper' }));
     await eventually(
       () => harness.runner.wakes.length === 1 && harness.limiterServer.of('admit').length === 20,
@@ -63,7 +66,7 @@ describe('a model that is asleep', () => {
     await eventually(() =>
       harness.runner.reports.some(({ activity }) => activity.some((a) => a.inFlight === 20)),
     );
-    run();
+    isReady();
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect(harness.runner.wakes).toEqual([modelId]);
     expect(harness.limiterServer.of('reserve')).toHaveLength(20);
@@ -162,11 +165,7 @@ describe('a model that is asleep', () => {
     'and whose context length %s once it runs is charged by what was reserved before',
     async (_how, before, after, usageValid) => {
       const { modelId } = await asleep({ name: 'resized', contextTokens: before });
-      harness.runner.wake = async () => {
-        const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
-        harness.runner.update({ modelId, contextTokens: after, condition: 'CONDITION_RUNNING', replicas });
-        return { modelId, condition: 'CONDITION_RUNNING' };
-      };
+      harness.runner.wake = (id) => run(id, { contextTokens: after });
       // The model's answer reports 7 tokens.
       const response = await harness.complete({ ...hello, model: 'resized', max_tokens: 1 });
       expect(response.status).toBe(200);
@@ -191,11 +190,7 @@ describe('a model that is asleep', () => {
     'gets no reservation after the wait, %s, and the admission is withdrawn',
     async (_why, admission, expected) => {
       const { modelId } = await asleep({ name: 'spent' });
-      harness.runner.wake = async () => {
-        const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
-        harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
-        return { modelId, condition: 'CONDITION_RUNNING' };
-      };
+      harness.runner.wake = run;
       const { reserve } = harness.limiterServer.answers;
       harness.limiterServer.answers.reserve = () => ({ admission });
       expect(await errorOf(await harness.complete({ ...hello, model: 'spent' }))).toEqual(expected);
@@ -207,11 +202,7 @@ describe('a model that is asleep', () => {
 
   it('refuses a key that proves invalid after the wait, and the next time before anything else', async () => {
     const { modelId } = await asleep({ name: 'revoked' });
-    harness.runner.wake = async () => {
-      const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
-      harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
-      return { modelId, condition: 'CONDITION_RUNNING' };
-    };
+    harness.runner.wake = run;
     const headers = { authorization: `Bearer ${harness.addKey()}` };
     const ask = async () => errorOf(await harness.complete({ ...hello, model: 'revoked' }, { headers }));
     const { authenticate, reserve } = harness.limiterServer.answers;
@@ -306,11 +297,7 @@ describe('the condition of a model', () => {
         condition,
         wakeable: condition === 'CONDITION_FAILED',
       });
-      harness.runner.wake = async () => {
-        const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
-        harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
-        return { modelId, condition: 'CONDITION_RUNNING' };
-      };
+      harness.runner.wake = run;
       expect((await harness.complete({ ...hello, model: 'again' })).status).toBe(200);
       harness.runner.remove(modelId);
       await eventually(() => !harness.gateway.catalog.get(modelId));

@@ -3,7 +3,6 @@ import type { Readable } from 'node:stream';
 import { isRefusal, type Passed, type Refusal } from '@tidegate/contracts';
 import { type buildConnector, Client } from 'undici';
 import { Pieces } from '../bytes/pieces.ts';
-import { isPublicAddress } from './public-address.ts';
 
 /**
  * Resolves to all addresses of a host name. Rejects if there are none, or when the signal aborts.
@@ -19,8 +18,8 @@ export interface DownloadOptions {
   readonly claim: (bytes: number) => Passed | Refusal;
   /** Certificate authorities (PEM) to trust instead of the system's. */
   readonly ca?: string;
-  /** Whether to connect to an address. Public addresses only by default. */
-  readonly isAllowed?: (address: string) => boolean;
+  /** Whether to connect to an address. */
+  readonly isAllowed: (address: string) => boolean;
 }
 
 export type Download = Buffer | Refusal | DownloadProblem;
@@ -47,7 +46,7 @@ const HEADERS = {
 };
 
 /**
- * Downloads an image over HTTPS. Every host on the way, redirects included, must have only public
+ * Downloads an image over HTTPS. Every host on the way, redirects included, must have only allowed
  * addresses. The connection goes to one of the addresses that were checked: no name is resolved
  * twice. Rejects only when the signal aborts.
  */
@@ -94,7 +93,7 @@ async function visit(url: URL, options: DownloadOptions, signal: AbortSignal): P
 }
 
 /**
- * Returns null if the host has no address, or one that is not public. Both cases look the same, so
+ * Returns null if the host has no address, or one that is not allowed. Both cases look the same, so
  * that callers cannot probe a private network.
  */
 async function addressesOf(
@@ -103,10 +102,9 @@ async function addressesOf(
   signal: AbortSignal,
 ): Promise<readonly string[] | null> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  const isAllowed = options.isAllowed ?? isPublicAddress;
   try {
     const addresses = isIP(host) === 0 ? await options.resolve(host, signal) : [host];
-    return addresses.length > 0 && addresses.every(isAllowed) ? addresses : null;
+    return addresses.length > 0 && addresses.every(options.isAllowed) ? addresses : null;
   } catch {
     signal.throwIfAborted();
     return null;

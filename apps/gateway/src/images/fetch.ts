@@ -3,18 +3,17 @@ import { LIMITS } from '@tidegate/limits';
 import { withDeadline } from '@tidegate/runtime';
 import { dataUrlJsonBytes, toDataUrlJson } from './data-url.ts';
 import { type Download, type DownloadOptions, download, type Resolve } from './download.ts';
-import { createResolve } from './resolve.ts';
 import { imageTypeOf } from './type.ts';
 
 export interface ImageFetcherOptions {
   /** For one image, from the look-up of its host name to its last byte. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs: number;
   readonly maxBytes?: number;
-  readonly resolve?: Resolve;
+  readonly resolve: Resolve;
   /** Certificate authorities (PEM) to trust instead of the system's. */
   readonly ca?: string;
-  /** Whether to connect to an address. Public unicast addresses only by default. */
-  readonly isAllowed?: (address: string) => boolean;
+  /** Whether to connect to an address. */
+  readonly isAllowed: (address: string) => boolean;
 }
 
 /**
@@ -36,24 +35,15 @@ export interface ImageFetcher {
    * settled, it claims nothing more. Rejects when aborted.
    */
   fetchAll(links: readonly LinkedImage[], claim: Claim, signal: AbortSignal): Promise<DataUrls | Refusal>;
-  /** Aborts all downloads. Pending `fetchAll` calls reject. */
-  close(): void;
 }
 
-const DEFAULTS = {
-  timeoutMs: LIMITS.imageTimeoutMs,
-  maxBytes: LIMITS.imageMaxBytes,
-};
-
-export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetcher {
-  const { timeoutMs, maxBytes } = { ...DEFAULTS, ...options };
-  const resolve = options.resolve ?? createResolve();
-  const open = new Set<AbortController>();
+export function createImageFetcher(options: ImageFetcherOptions): ImageFetcher {
+  const { timeoutMs, maxBytes = LIMITS.imageMaxBytes } = options;
 
   async function fetchOne(link: LinkedImage, claim: Claim, signal: AbortSignal): Promise<Buffer | Refusal> {
     const got = await withDeadline(timeoutMs, signal, async (limited, expired): Promise<Download> => {
       try {
-        return await download(link.url, { ...options, resolve, maxBytes, claim }, limited);
+        return await download(link.url, { ...options, maxBytes, claim }, limited);
       } catch (error) {
         if (!expired() || signal.aborted) throw error;
         return { problem: `could not be downloaded within ${timeoutMs / 1_000} seconds` };
@@ -68,7 +58,6 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
     signal: AbortSignal,
   ): Promise<DataUrls | Refusal> {
     const { controller, release } = abortableBy(signal);
-    open.add(controller);
     const refusals: Refusal[] = [];
     const fetching = links.map(async (link) => {
       const one = await fetchOne(link, claim, controller.signal);
@@ -82,17 +71,11 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
       const [refusal] = refusals;
       return refusal ?? (await Promise.all(fetching));
     } finally {
-      open.delete(controller);
       release();
     }
   }
 
-  return {
-    fetchAll,
-    close: () => {
-      for (const controller of open) controller.abort();
-    },
-  };
+  return { fetchAll };
 }
 
 const NONE = Buffer.alloc(0);

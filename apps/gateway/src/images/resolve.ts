@@ -10,7 +10,7 @@ const QUERY_TRIES = 2;
  * threads for as long as a slow name server takes, and it tries the local network's search domains.
  */
 export const createResolve =
-  (nameServers: readonly string[] = []): Resolve =>
+  (nameServers: readonly string[]): Resolve =>
   (hostname, signal) => {
     const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES });
     if (nameServers.length > 0) resolver.setServers(nameServers);

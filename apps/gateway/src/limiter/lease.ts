@@ -1,5 +1,5 @@
 import { newInstanceId } from '@tidegate/contracts';
-import type { LimiterCall, LimiterReply } from './session.ts';
+import type { LimiterCall, LimiterReply, LimiterSession } from './session.ts';
 
 export interface LeaseOptions {
   readonly heartbeatMs: number;
@@ -24,16 +24,7 @@ export interface LeaseOptions {
 }
 
 /** The part of the session that a lease needs. */
-interface HeartbeatSession {
-  readonly up: boolean;
-  call(call: LimiterCall): Promise<LimiterReply | null>;
-  /** Identifies the link that carries calls now. */
-  readonly link: object | null;
-  /** Gives up the link, if it is still in use. */
-  reset(reason: string, link: object | null): void;
-  /** Reports whether the limiter at the link fails to keep the lease. */
-  setFailing(failing: boolean, link: object | null): void;
-}
+type HeartbeatSession = Pick<LimiterSession, 'up' | 'call' | 'link' | 'reset' | 'setFailing'>;
 
 /**
  * How much longer an idle instance waits between heartbeats. Even then the lease survives two

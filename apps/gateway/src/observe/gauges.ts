@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from '@tidegate/runtime';
+import { type Registry, readGauge, readGauges } from '@tidegate/runtime';
 import type { CatalogModel } from '../catalog/catalog.ts';
 import type { PoolWatches } from '../catalog/pool-watches.ts';
 import type { Gateway } from '../gateway.ts';
@@ -63,14 +63,7 @@ export function observeParts(registry: Registry, parts: ObservedParts): void {
 
 function gaugesOf(registry: Registry) {
   const gauge = (name: string, help: string, value: () => number | Promise<number>) =>
-    new Gauge({
-      name: `tidegate_gateway_${name}`,
-      help,
-      registers: [registry],
-      async collect() {
-        this.set(await value());
-      },
-    });
+    readGauge({ registry, name: `tidegate_gateway_${name}`, help }, value);
   const limited = (name: string, help: string, value: () => number | Promise<number>, max: number) => {
     gauge(name, help, value);
     gauge(`${name}_max`, `Limit of tidegate_gateway_${name}`, () => max);
@@ -86,42 +79,30 @@ function observeModels(registry: Registry, { catalog, activity, waker, replicas 
     const use = ({ modelId }: CatalogModel) => activity.inFlight(modelId);
     return models.sort((a, b) => use(b) - use(a)).slice(0, MAX_MODELS);
   };
-  const perModel = <L extends string = never>(
-    name: string,
-    help: string,
-    set: (
-      gauge: Gauge<'org' | 'model' | L>,
-      labels: { org: string; model: string },
-      of: CatalogModel,
-    ) => void,
-    more: readonly L[] = [],
-  ) =>
-    new Gauge<'org' | 'model' | L>({
-      name: `tidegate_gateway_model_${name}`,
-      help,
-      labelNames: ['org', 'model', ...more],
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const model of shown()) set(this, { org: model.orgId, model: model.name }, model);
-      },
-    });
+  const labelNames = ['org', 'model'] as const;
+  const labelsOf = ({ orgId, name }: CatalogModel) => ({ org: orgId, model: name });
+  const perModel = (name: string, help: string, value: (model: CatalogModel) => number) =>
+    readGauges({ registry, name: `tidegate_gateway_model_${name}`, help, labelNames }, () =>
+      shown().map((model) => [labelsOf(model), value(model)] as const),
+    );
   perModel(
     'requests_in_flight',
     'Completions that passed validation and have not ended, by model',
-    (gauge, labels, of) => gauge.set(labels as never, activity.inFlight(of.modelId)),
+    ({ modelId }) => activity.inFlight(modelId),
   );
-  perModel('waiters', 'Requests that wait for the model to wake', (gauge, labels, of) =>
-    gauge.set(labels as never, waker.waiting(of.modelId)),
-  );
-  perModel(
-    'replicas',
-    'Replicas of a running model, by state: usable, or ejected for a while because calls to it failed',
-    (gauge, labels, of) => {
-      const ejected = of.replicas.filter((replica) => replicas.isEjected(of, replica)).length;
-      gauge.set({ ...labels, state: 'ejected' } as never, ejected);
-      gauge.set({ ...labels, state: 'usable' } as never, of.replicas.length - ejected);
-    },
-    ['state'],
+  perModel('waiters', 'Requests that wait for the model to wake', ({ modelId }) => waker.waiting(modelId));
+  const help =
+    'Replicas of a running model, by state: usable, or ejected for a while because calls to it failed';
+  readGauges(
+    { registry, name: 'tidegate_gateway_model_replicas', help, labelNames: [...labelNames, 'state'] },
+    () =>
+      shown().flatMap((model) => {
+        const ejected = model.replicas.filter((replica) => replicas.isEjected(model, replica)).length;
+        const labels = labelsOf(model);
+        return [
+          [{ ...labels, state: 'ejected' }, ejected] as const,
+          [{ ...labels, state: 'usable' }, model.replicas.length - ejected] as const,
+        ];
+      }),
   );
 }

@@ -1,11 +1,13 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Span, Tracing } from '@tidegate/tracing';
 import type { CatalogModel } from '../catalog/catalog.ts';
+import { errorCodeOf } from '../ending.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
 import type { RequestFacts, RequestPhase } from './facts.ts';
 
-export interface TracedRequest {
-  readonly headers: IncomingHttpHeaders;
+/** The part of an `Exchange` that its trace needs. */
+export interface TracedExchange {
+  readonly request: Pick<IncomingMessage, 'headers'>;
   readonly requestId: string;
   readonly facts: RequestFacts;
 }
@@ -20,8 +22,8 @@ export class RequestTrace {
   #phase: Span | null = null;
 
   /** Continues the caller's trace, if its headers are valid. */
-  constructor(tracing: Tracing, { headers, requestId, facts }: TracedRequest) {
-    const { traceparent, tracestate } = headers;
+  constructor(tracing: Tracing, { request, requestId, facts }: TracedExchange) {
+    const { traceparent, tracestate } = request.headers;
     this.#span = tracing.begin(
       { traceparent: textOf(traceparent), tracestate: textOf(tracestate) },
       {
@@ -127,19 +129,7 @@ export interface CallTimes {
 
 function errorOf(outcome: CallOutcome | null): string | null {
   if (outcome === null) return 'internal_error';
-  switch (outcome.kind) {
-    case 'whole':
-    case 'streamed':
-      return null;
-    case 'refused':
-      return outcome.code;
-    case 'broken':
-      return outcome.errorCode;
-    case 'aborted':
-      return outcome.reason;
-    case 'unreached':
-      return 'unreached';
-  }
+  return outcome.kind === 'unreached' ? 'unreached' : errorCodeOf(outcome);
 }
 
 const textOf = (header: string | string[] | undefined): string | undefined =>

@@ -48,7 +48,7 @@ export class SseParser {
       // A model may send single bytes, for which a new view is most of the cost.
       if (end === -1) return this.#keep(start === 0 ? bytes : bytes.subarray(start));
       const next = end + (bytes[end] === CR && bytes[end + 1] === LF ? 2 : 1);
-      this.#afterCr = bytes[end] === CR && next === bytes.length && bytes[next - 1] === CR;
+      this.#afterCr = next === bytes.length && bytes[next - 1] === CR;
       if (!this.#count(next - start)) return false;
       this.#line(bytes, start, end);
       start = next;

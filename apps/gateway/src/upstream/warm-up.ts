@@ -100,7 +100,7 @@ async function callStub(
   request: CompletionRequest,
   timeoutMs: number,
 ): Promise<boolean> {
-  const body = buildUpstreamBody(request, { model: request.model, includeUsage: true }, []);
+  const body = buildUpstreamBody(request, request.model, []);
   const call = new WholeCall(IDENTITY, { timeoutMs, maxBytes: 2 * BODY.length }, '');
   const baseUrl = `http://${HOST}:${port}/v1`;
   send(upstream, baseUrl, { body, key: '', requestId: 'warm-up', streamed: request.stream }, call);

@@ -40,10 +40,7 @@ function readMessage(message: unknown, path: string, writer: MessagesWriter): Pa
     return refuse(`${path}.${other}`, 'is not allowed: a message has exactly role and content');
   const { role, content } = message;
   if (typeof role !== 'string' || !ROLES.includes(role)) {
-    return refuse(
-      `${path}.role`,
-      `${isMissing(role) ? 'is required and ' : ''}must be system, user or assistant`,
-    );
+    return refuse(`${path}.role`, mustBe('system, user or assistant', role));
   }
   writer.text(`{"role":"${role}","content":`);
   const read = readContent(content, `${path}.content`, role, writer);
@@ -57,8 +54,7 @@ function readContent(content: unknown, path: string, role: string, writer: Messa
     return PASSED;
   }
   if (!Array.isArray(content) || content.length === 0) {
-    const missing = isMissing(content) ? 'is required and ' : '';
-    return refuse(path, `${missing}must be a string or an array of one or more content parts`);
+    return refuse(path, mustBe('a string or an array of one or more content parts', content));
   }
   for (const [index, part] of content.entries()) {
     writer.text(index === 0 ? '[' : ',');
@@ -73,16 +69,14 @@ function readPart(part: unknown, path: string, role: string, writer: MessagesWri
   if (!isObject(part)) return refuse(path, 'must be an object: a text or an image_url part');
   if (part.type === 'text') return readText(part, path, writer);
   if (part.type === 'image_url') return readImage(part, path, role, writer);
-  return refuse(`${path}.type`, `${isMissing(part.type) ? 'is required and ' : ''}must be text or image_url`);
+  return refuse(`${path}.type`, mustBe('text or image_url', part.type));
 }
 
 function readText(part: JsonObject, path: string, writer: MessagesWriter): Passed | Refusal {
   const other = otherMember(part, ['type', 'text']);
   if (other !== undefined)
     return refuse(`${path}.${other}`, 'is not allowed: a text part has exactly type and text');
-  if (typeof part.text !== 'string') {
-    return refuse(`${path}.text`, `${isMissing(part.text) ? 'is required and ' : ''}must be a string`);
-  }
+  if (typeof part.text !== 'string') return refuse(`${path}.text`, mustBe('a string', part.text));
   writer.text('{"type":"text","text":');
   writer.string(part.text);
   writer.text('}');
@@ -96,18 +90,14 @@ function readImage(part: JsonObject, path: string, role: string, writer: Message
   if (role !== 'user') return refuse(path, 'must be a text part: images are allowed in user messages only');
   const image = part.image_url;
   if (!isObject(image)) {
-    const missing = isMissing(image) ? 'is required and ' : '';
-    return refuse(`${path}.image_url`, `${missing}must be an object with the member url`);
+    return refuse(`${path}.image_url`, mustBe('an object with the member url', image));
   }
   const another = otherMember(image, ['url', 'detail']);
   if (another !== undefined) {
     return refuse(`${path}.image_url.${another}`, 'is not allowed: image_url has the members url and detail');
   }
   if (typeof image.url !== 'string') {
-    return refuse(
-      `${path}.image_url.url`,
-      `${isMissing(image.url) ? 'is required and ' : ''}must be a string`,
-    );
+    return refuse(`${path}.image_url.url`, mustBe('a string', image.url));
   }
   writer.text('{"type":"image_url","image_url":{"url":');
   const problem = writer.image(image.url, `${path}.image_url.url`);
@@ -120,7 +110,9 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const isMissing = (value: unknown): boolean => value === undefined || value === null;
+/** What is wrong with a value that is not `what`. A required one may be missing altogether. */
+const mustBe = (what: string, value: unknown): string =>
+  `${value === undefined || value === null ? 'is required and ' : ''}must be ${what}`;
 
 /** A member that is not `allowed`, as error messages show it. Members set to null do not count. */
 function otherMember(object: JsonObject, allowed: readonly string[]): string | undefined {

@@ -1,20 +1,14 @@
 import type { CompletionRequest } from './completion-request.ts';
 
-export interface UpstreamBodyOptions {
-  /** The model's name at the upstream. */
-  readonly model: string;
-  /** Asks a streaming upstream for a usage chunk. It has no effect on whole answers. */
-  readonly includeUsage: boolean;
-}
-
 /**
  * Builds the upstream's request body, in pieces to be sent one after the other. The messages are
- * not copied.
+ * not copied. A stream is asked for its usage, whether or not the caller wants it.
+ * @param model the model's name at the upstream
  * @param dataUrls one for each linked image, by index: a JSON string with its quotes, in UTF-8
  */
 export function buildUpstreamBody(
   request: CompletionRequest,
-  options: UpstreamBodyOptions,
+  model: string,
   dataUrls: readonly Uint8Array[],
 ): Uint8Array[] {
   const messages = request.messages.map((segment) => {
@@ -27,12 +21,12 @@ export function buildUpstreamBody(
     max_tokens: request.maxTokens,
     ...request.sampling,
     stream: request.stream,
-    ...(request.stream && options.includeUsage && { stream_options: { include_usage: true } }),
+    ...(request.stream && { stream_options: { include_usage: true } }),
   });
   // JSON.stringify cannot write 64-bit integers.
   const seed = request.seed === null ? '' : `"seed":${request.seed},`;
   return [
-    Buffer.from(`{"model":${JSON.stringify(options.model)},"messages":`),
+    Buffer.from(`{"model":${JSON.stringify(model)},"messages":`),
     ...messages,
     Buffer.from(`,${seed}${rest.slice(1)}`),
   ];
