@@ -24,6 +24,15 @@ export async function connect(url: string, timeoutMs: number): Promise<pg.Client
   }
 }
 
+/** Runs a statement. Rejects if Postgres does not answer within `timeoutMs`. */
+export const queryWithin = <T extends pg.QueryResultRow>(
+  client: pg.Client,
+  timeoutMs: number,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<pg.QueryResult<T>> =>
+  client.query<T>({ text, values: [...values], query_timeout: timeoutMs } as pg.QueryConfig);
+
 /** Checks that Postgres accepts a client. @throws ConnectError after `timeoutMs` at the latest */
 export async function checkPostgres(url: string, timeoutMs: number): Promise<void> {
   await (await connect(url, timeoutMs)).end();

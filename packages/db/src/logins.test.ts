@@ -33,6 +33,20 @@ async function asService<T>(service: DatabaseService, use: (client: pg.Client) =
 }
 
 describe('the login of a service', () => {
+  it('is given up if Postgres does not answer in time', async () => {
+    await createLogins(server.url, { runner: PASSWORD });
+    const other = new pg.Client({ connectionString: server.url });
+    await other.connect();
+    try {
+      await other.query('BEGIN; ALTER ROLE tidegate_runner_login CONNECTION LIMIT -1');
+      await expect(createLogins(server.url, { runner: PASSWORD }, 1_000)).rejects.toThrow(
+        'the login tidegate_runner_login cannot be created or changed: Query read timeout',
+      );
+    } finally {
+      await other.end();
+    }
+  });
+
   it('has a password that can be changed, and the rights of its role', async () => {
     await createLogins(server.url, { runner: 'another-password-than-that' });
     await createLogins(server.url, { runner: PASSWORD });

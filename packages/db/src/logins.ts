@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import { connect } from './connect.ts';
+import { connect, queryWithin } from './connect.ts';
 import { MIGRATION_LOCK, NO_PRIVILEGE } from './migrate.ts';
 
 /** The services that use Postgres. A migration creates the role `tidegate_SERVICE` for each. */
@@ -8,6 +8,9 @@ export const DATABASE_SERVICES = ['limiter', 'metering', 'runner', 'console', 'c
 export type DatabaseService = (typeof DATABASE_SERVICES)[number];
 
 const CONNECT_TIMEOUT_MS = 10_000;
+const ANSWER_TIMEOUT_MS = 30_000;
+/** Longer than a migrator that came first may take. */
+const LOCK_TIMEOUT_MS = 30 * 60_000;
 const SCRAM_ITERATIONS = 4_096;
 
 const loginOf = (service: DatabaseService): string => `tidegate_${service}_login`;
@@ -17,41 +20,57 @@ const loginOf = (service: DatabaseService): string => `tidegate_${service}_login
  * the rights of the service's role. The database must be migrated.
  *
  * @param url of a user that may create roles
- * @throws ConnectError, or an error that says what to do if the user may not create roles
+ * @param answerTimeoutMs for each statement, without the time for which another migrator is waited
+ * for
+ * @throws ConnectError, or an error that says why a login cannot be created and, if the user may not
+ * create roles, what to do
  */
 export async function createLogins(
   url: string,
   passwords: Readonly<Partial<Record<DatabaseService, string>>>,
+  answerTimeoutMs = ANSWER_TIMEOUT_MS,
 ): Promise<void> {
   const client = await connect(url, CONNECT_TIMEOUT_MS);
   try {
     // Two sessions cannot change one role at the same moment.
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await queryWithin(client, LOCK_TIMEOUT_MS, 'SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     for (const service of DATABASE_SERVICES) {
       const password = passwords[service];
-      if (password !== undefined) await createLogin(client, service, password);
+      if (password !== undefined) await createLogin(client, service, password, answerTimeoutMs);
     }
   } finally {
     await client.end();
   }
 }
 
-async function createLogin(client: pg.Client, service: DatabaseService, password: string): Promise<void> {
+async function createLogin(
+  client: pg.Client,
+  service: DatabaseService,
+  password: string,
+  answerTimeoutMs: number,
+): Promise<void> {
   const login = loginOf(service);
-  const { rows } = await client.query<{ sql: string }>(
-    `SELECT format(
-       CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = $1) THEN 'ALTER' ELSE 'CREATE' END
-       || ' ROLE %I LOGIN PASSWORD %L; GRANT %I TO %I', $1::text, $2::text, $3::text, $1::text) AS sql`,
-    [login, scramVerifier(password), `tidegate_${service}`],
-  );
-  await client.query(rows[0]?.sql ?? '').catch((cause: pg.DatabaseError) => {
-    if (cause.code !== NO_PRIVILEGE) throw cause;
+  try {
+    const { rows } = await queryWithin<{ sql: string }>(
+      client,
+      answerTimeoutMs,
+      `SELECT format(
+         CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = $1) THEN 'ALTER' ELSE 'CREATE' END
+         || ' ROLE %I LOGIN PASSWORD %L; GRANT %I TO %I', $1::text, $2::text, $3::text, $1::text) AS sql`,
+      [login, scramVerifier(password), `tidegate_${service}`],
+    );
+    await queryWithin(client, answerTimeoutMs, rows[0]?.sql ?? '');
+  } catch (cause) {
+    const { code, message } = cause as pg.DatabaseError;
     throw new Error(
-      `the login ${login} cannot be created or changed: ${cause.message}. Let the user in DATABASE_URL create roles (since Postgres 16 it may change and grant only those that it created), or create the logins as docs/accounts.md says and leave SERVICE_DATABASE_PASSWORDS unset`,
+      `the login ${login} cannot be created or changed: ${message}${code === NO_PRIVILEGE ? MAY_NOT_CREATE_ROLES : ''}`,
       { cause },
     );
-  });
+  }
 }
+
+const MAY_NOT_CREATE_ROLES =
+  '. Let the user in DATABASE_URL create roles (since Postgres 16 it may change and grant only those that it created), or create the logins as docs/accounts.md says and leave SERVICE_DATABASE_PASSWORDS unset';
 
 /** The URL with which a service logs in to the database of `url`. */
 export function loginUrl(url: string, service: DatabaseService, password: string): string {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import { connect } from './connect.ts';
+import { connect, queryWithin } from './connect.ts';
 import { postgresTooOld } from './server-version.ts';
 
 /**
@@ -145,10 +145,9 @@ const sayingEvery =
 const runQuick = <T extends pg.QueryResultRow>(
   { client, answerTimeoutMs }: MigrationConnection,
   text: string,
-  values: unknown[] = [],
+  values: readonly unknown[] = [],
   waitMs = 0,
-): Promise<pg.QueryResult<T>> =>
-  client.query<T>({ text, values, query_timeout: waitMs + answerTimeoutMs } as pg.QueryConfig);
+): Promise<pg.QueryResult<T>> => queryWithin<T>(client, waitMs + answerTimeoutMs, text, values);
 
 async function readMigrations(directory: string): Promise<Migration[]> {
   const entries = await readdir(directory, { withFileTypes: true });
