@@ -47,10 +47,12 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
   }).cell();
   const ran = new Gauge({
     name: 'tidegate_limiter_chore_last_run_timestamp_seconds',
-    help: 'When this limiter last did a chore for all limiters: reaper, sweep, recovery.',
+    help: 'When this limiter last did a chore for all limiters (reaper, sweep, recovery), or started if it never did.',
     labelNames: ['chore'],
     registers,
   });
+  // Set in advance, so that an alert sees a chore that never succeeds.
+  for (const chore of CHORES) ran.setToCurrentTime({ chore });
 
   return {
     decided,
