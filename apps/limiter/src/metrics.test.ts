@@ -15,4 +15,19 @@ describe('a limiter that has just started', () => {
     const name = `tidegate_limiter_chore_last_run_timestamp_seconds{chore="${chore}",service="limiter"}`;
     expect(Math.abs(Date.now() / 1_000 - ((await atStart()).get(name) ?? 0))).toBeLessThan(60);
   });
+
+  it.each([
+    ...['settled', 'withdrawn'].map((end) => ['reaped', 'end', end]),
+    ...['redis', 'postgres', 'overloaded', 'state', 'bad_call', 'internal'].map((reason) => [
+      'failures',
+      'reason',
+      reason,
+    ]),
+  ])(
+    'has a series for %s with the %s %s, so that the first one is seen as a rise',
+    async (name, label, value) => {
+      const series = `tidegate_limiter_${name}_total{${label}="${value}",service="limiter"}`;
+      expect((await atStart()).get(series)).toBe(0);
+    },
+  );
 });

@@ -78,6 +78,11 @@ describe('a whole answer', () => {
     );
   });
 
+  it('has a series for each kind of failure from the start, so that the first one is seen as a rise', async () => {
+    for (const kind of ['aborted', 'broken', 'unreached', 'upstream_error', 'model_refused'])
+      expect(await sample('tidegate_gateway_upstream_failures_total', `kind="${kind}"`)).not.toBeNaN();
+  });
+
   it.each([
     ['answers with 500', (async (_, reply) => reply.json({}, { status: 500 })) satisfies UpstreamHandler],
     ['closes the connection', (async (_, reply) => reply.reset()) satisfies UpstreamHandler],
