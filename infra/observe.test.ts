@@ -116,6 +116,22 @@ it('models of the same name in two organizations are not taken for one, and gate
   );
 });
 
+it('transactions of one settlement each have one settlement on average', async () => {
+  const series = 'tidegate_metering_batch_rows';
+  const all = '0+15x4';
+  await expectPanel(
+    'metering',
+    'Settlements in a transaction, average',
+    {
+      [`${series}_bucket{le="1"}`]: all,
+      [`${series}_bucket{le="+Inf"}`]: all,
+      [`${series}_sum{}`]: all,
+      [`${series}_count{}`]: all,
+    },
+    { rows: [{ value: 1 }] },
+  );
+});
+
 it('each panel by model is also by organization', () => {
   const folder = fileURLToPath(new URL('./observe/dashboards', import.meta.url));
   const byModel = readdirSync(folder)

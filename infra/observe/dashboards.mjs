@@ -222,7 +222,13 @@ export const DASHBOARDS = {
       ['Settlements', 'ops', { '{{result}}': rate('tidegate_metering_settlements_total', 'result') }],
       ['From the end of a request to its commit', 's', p50p99('tidegate_metering_lag_seconds')],
       ['Transactions', 's', p50p99('tidegate_metering_write_seconds')],
-      ['Settlements in a transaction, p50', 'short', { rows: quantile(0.5, 'tidegate_metering_batch_rows') }],
+      [
+        'Settlements in a transaction, average',
+        'short',
+        {
+          rows: `${rate('tidegate_metering_batch_rows_sum')} / ${rate('tidegate_metering_batch_rows_count')}`,
+        },
+      ],
       [
         'Jobs',
         'short',
