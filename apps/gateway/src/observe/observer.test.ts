@@ -95,6 +95,15 @@ describe('a whole answer', () => {
   });
 });
 
+describe('a request that takes no slot', () => {
+  it('has nothing to settle, so that refusals do not make settling look fast', async () => {
+    const [received, settled] = [await phase('receive'), await phase('settle')];
+    expect((await harness.complete({ ...hello, model: 'nope' })).status).toBe(404);
+    await line();
+    expect([await phase('receive'), await phase('settle')]).toEqual([received + 1, settled]);
+  });
+});
+
 describe('a stream', () => {
   it('is timed to its first chunk, and by token from there', async () => {
     script = async (_request, reply) => {
