@@ -180,6 +180,13 @@ describe('the series of models', () => {
   const publish = (catalog: Catalog, ...models: CatalogModel[]) =>
     catalog.apply({ snapshot: true, revision: 1, models, removedModelIds: [] });
 
+  it('begin when a model is published, so that the first request that fails is seen as a rise', async () => {
+    const [registry, catalog] = [new Registry(), new Catalog()];
+    new ModelMeters(registry, catalog);
+    publish(catalog, model('new'));
+    expect(await registry.metrics()).toContain('model="new",streamed="false",result="failed"} 0');
+  });
+
   it('are bounded: further models share one, until models are deleted', async () => {
     const [registry, catalog] = [new Registry(), new Catalog()];
     const meters = new ModelMeters(registry, catalog, 2);
