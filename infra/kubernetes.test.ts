@@ -364,6 +364,11 @@ describe('tracing', () => {
     expect(read('infra/observe/alerts.yml')).toContain('up{job=~"tidegate.*"}');
   });
 
+  it('and metrics: they keep the label `service`, whatever the Service of a further pool is called', () => {
+    const { endpoints } = documents(join(HERE, 'monitoring/service-monitors.yaml'))[0].spec;
+    expect(endpoints[0].honorLabels).toBe(true);
+  });
+
   it('and metrics: Prometheus reaches the port of each service that a ServiceMonitor reads', () => {
     const { spec } = find('NetworkPolicy', 'tidegate');
     const admin = documents(join(HERE, 'monitoring/service-monitors.yaml'))[0].spec.endpoints[0].port;

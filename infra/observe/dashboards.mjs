@@ -40,7 +40,11 @@ export const DASHBOARDS = {
         { '{{status}} {{code}}': rate('tidegate_gateway_requests_total', 'status, code') },
       ],
       ['Refusals by cause', 'reqps', { '{{cause}}': rate('tidegate_gateway_refusals_total', 'cause') }],
-      ['Completions by model', 'reqps', { '{{model}}': rate('tidegate_gateway_completions_total', 'model') }],
+      [
+        'Completions by model',
+        'reqps',
+        { '{{org}} {{model}}': rate('tidegate_gateway_completions_total', 'org, model') },
+      ],
       ['Tokens by kind', 'short', { '{{kind}}': rate('tidegate_gateway_tokens_total', 'kind') }],
       ['First chunk', 's', p50p99('tidegate_gateway_first_chunk_seconds')],
       ['In flight', 'short', { requests: 'sum(tidegate_gateway_requests_in_flight)' }],
@@ -91,22 +95,22 @@ export const DASHBOARDS = {
       [
         'First chunk by model, p99',
         's',
-        { '{{model}}': quantile(0.99, 'tidegate_gateway_first_chunk_seconds', 'model') },
+        { '{{org}} {{model}}': quantile(0.99, 'tidegate_gateway_first_chunk_seconds', 'org, model') },
       ],
       [
         'Time per token by model, p50',
         's',
-        { '{{model}}': quantile(0.5, 'tidegate_gateway_token_seconds', 'model') },
+        { '{{org}} {{model}}': quantile(0.5, 'tidegate_gateway_token_seconds', 'org, model') },
       ],
       [
         'Tokens by model',
         'short',
-        { '{{model}} {{kind}}': rate('tidegate_gateway_tokens_total', 'model, kind') },
+        { '{{org}} {{model}} {{kind}}': rate('tidegate_gateway_tokens_total', 'org, model, kind') },
       ],
       [
         'Endings by model',
         'reqps',
-        { '{{model}} {{result}}': rate('tidegate_gateway_completions_total', 'model, result') },
+        { '{{org}} {{model}} {{result}}': rate('tidegate_gateway_completions_total', 'org, model, result') },
       ],
       [
         'Answers of models by status',
@@ -121,17 +125,21 @@ export const DASHBOARDS = {
       [
         'In flight by model',
         'short',
-        { '{{model}}': 'sum by (model) (tidegate_gateway_model_requests_in_flight)' },
+        { '{{org}} {{model}}': 'sum by (org, model) (tidegate_gateway_model_requests_in_flight)' },
       ],
       [
         'Waiting for a model to wake',
         'short',
-        { '{{model}}': 'sum by (model) (tidegate_gateway_model_waiters)' },
+        { '{{org}} {{model}}': 'sum by (org, model) (tidegate_gateway_model_waiters)' },
       ],
       [
         'Replicas',
         'short',
-        { '{{model}} {{state}}': 'min by (model, state) (tidegate_gateway_model_replicas)' },
+        {
+          '{{org}} {{model}} usable': 'min by (org, model) (tidegate_gateway_model_replicas{state="usable"})',
+          '{{org}} {{model}} ejected':
+            'max by (org, model) (tidegate_gateway_model_replicas{state="ejected"})',
+        },
       ],
       ['Limiter calls', 's', p50p99('tidegate_gateway_limiter_call_seconds')],
       [
@@ -214,7 +222,13 @@ export const DASHBOARDS = {
       ['Settlements', 'ops', { '{{result}}': rate('tidegate_metering_settlements_total', 'result') }],
       ['From the end of a request to its commit', 's', p50p99('tidegate_metering_lag_seconds')],
       ['Transactions', 's', p50p99('tidegate_metering_write_seconds')],
-      ['Settlements in a transaction, p50', 'short', { rows: quantile(0.5, 'tidegate_metering_batch_rows') }],
+      [
+        'Settlements in a transaction, average',
+        'short',
+        {
+          rows: `${rate('tidegate_metering_batch_rows_sum')} / ${rate('tidegate_metering_batch_rows_count')}`,
+        },
+      ],
       [
         'Jobs',
         'short',
@@ -243,21 +257,28 @@ export const DASHBOARDS = {
       [
         'Condition of each model',
         'short',
-        { '{{model}} {{condition}}': 'max by (model, condition) (tidegate_runner_model_condition)' },
+        {
+          '{{org}} {{model}} {{condition}}':
+            'max by (org, model, condition) (tidegate_runner_model_condition)',
+        },
       ],
       [
         'Replicas: up of total',
         'short',
         {
-          '{{model}} up': 'max by (model) (tidegate_runner_model_replicas)',
-          '{{model}} total': 'max by (model) (tidegate_runner_model_replicas_all)',
+          '{{org}} {{model}} up': 'max by (org, model) (tidegate_runner_model_replicas)',
+          '{{org}} {{model}} total': 'max by (org, model) (tidegate_runner_model_replicas_all)',
         },
       ],
-      ['In flight', 'short', { '{{model}}': 'max by (model) (tidegate_runner_model_requests_in_flight)' }],
+      [
+        'In flight',
+        'short',
+        { '{{org}} {{model}}': 'max by (org, model) (tidegate_runner_model_requests_in_flight)' },
+      ],
       [
         'Callers that wait for a model',
         'short',
-        { '{{model}}': 'max by (model) (tidegate_runner_model_waiters)' },
+        { '{{org}} {{model}}': 'max by (org, model) (tidegate_runner_model_waiters)' },
       ],
       ['Starts', 'ops', { '{{result}}': rate('tidegate_runner_starts_total', 'result') }],
       ['Time to start', 's', p50p99('tidegate_runner_start_seconds')],

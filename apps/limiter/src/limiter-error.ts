@@ -2,7 +2,8 @@
  * Why no decision could be made. For logs and metrics only: callers fail closed whatever the
  * reason.
  */
-export type LimiterErrorReason = 'redis' | 'postgres' | 'overloaded' | 'state' | 'bad_call';
+export const LIMITER_ERROR_REASONS = ['redis', 'postgres', 'overloaded', 'state', 'bad_call'] as const;
+export type LimiterErrorReason = (typeof LIMITER_ERROR_REASONS)[number];
 
 export interface LimiterErrorOptions extends ErrorOptions {
   readonly notRun?: boolean;

@@ -7,6 +7,7 @@ import {
   HistogramCells,
   type Registry,
 } from '@tidegate/runtime';
+import { LIMITER_ERROR_REASONS } from './limiter-error.ts';
 
 export const CHORES = ['reaper', 'sweep', 'recovery'] as const;
 /** What one limiter does for all limiters. */
@@ -32,6 +33,9 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
     new Counter({ name: `tidegate_limiter_${name}`, help, labelNames, registers });
   const failures = counter('failures_total', 'Calls that could not be decided.', ['reason']);
   const reaped = counter('reaped_total', 'Admissions that dead gateways left behind.', ['end']);
+  // Created in advance, so that the first of them are seen as a rise.
+  for (const reason of [...LIMITER_ERROR_REASONS, 'internal']) failures.inc({ reason }, 0);
+  for (const end of ['settled', 'withdrawn']) reaped.inc({ end }, 0);
   const republished = counter('republished_total', 'Settlements that the sweep offered to the queue again.');
   const unpublished = counter('unpublished_total', 'Settlements left to the sweep.');
   const seconds = new HistogramCells({
@@ -47,10 +51,12 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
   }).cell();
   const ran = new Gauge({
     name: 'tidegate_limiter_chore_last_run_timestamp_seconds',
-    help: 'When this limiter last did a chore for all limiters: reaper, sweep, recovery.',
+    help: 'When this limiter last did a chore for all limiters (reaper, sweep, recovery), or started if it never did.',
     labelNames: ['chore'],
     registers,
   });
+  // Set in advance, so that an alert sees a chore that never succeeds.
+  for (const chore of CHORES) ran.setToCurrentTime({ chore });
 
   return {
     decided,

@@ -12,7 +12,7 @@ export interface RunnerMetrics {
 
 export function createRunnerMetrics(registry: Registry): RunnerMetrics {
   const registers = [registry];
-  return {
+  const metrics = {
     wakes: new Counter({
       name: 'tidegate_runner_wakes_total',
       help: 'Wake calls answered, by the outcome for the model.',
@@ -44,6 +44,11 @@ export function createRunnerMetrics(registry: Registry): RunnerMetrics {
       registers,
     }),
   };
+  // Created in advance, so that the first of them are seen as a rise.
+  for (const result of ['running', 'failed', 'stopped']) metrics.starts.inc({ result }, 0);
+  for (const result of ['asleep', 'called_off']) metrics.sleeps.inc({ result }, 0);
+  for (const driver of ['external', 'process', 'kubernetes']) metrics.probeFailures.inc({ driver }, 0);
+  return metrics;
 }
 
 /** At most this many models have series of their own: those with the most requests in flight. */

@@ -12,6 +12,9 @@ export { Counter, Gauge, Histogram, Registry } from 'prom-client';
 const MONITOR_MS = 3_600_000;
 const MONITORED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'];
 
+/** The shortest time over which the use of the event loop is measured. */
+const MEASURED_MS = 1_000;
+
 /** Creates a registry with the process's own metrics. Every series has the label `service`. */
 export function createMetrics(service: string): Registry {
   const registry = new Registry();
@@ -21,11 +24,14 @@ export function createMetrics(service: string): Registry {
   let before = performance.eventLoopUtilization();
   new Gauge({
     name: 'nodejs_eventloop_utilization_ratio',
-    help: 'Share of the time since the last scrape in which the event loop was busy',
+    help: 'Share of the time since the last scrape in which the event loop was busy. A scrape within a second of the last one gets the same value',
     registers: [registry],
     collect() {
       const now = performance.eventLoopUtilization();
-      this.set(performance.eventLoopUtilization(now, before).utilization);
+      const since = performance.eventLoopUtilization(now, before);
+      // Between two scrapes at once there is only the work of the first one.
+      if (since.idle + since.active < MEASURED_MS) return;
+      this.set(since.utilization);
       before = now;
     },
   });

@@ -52,6 +52,11 @@ export class Holdings {
     return this.#admissionAsked;
   }
 
+  /** Whether the limiter must be told that the request is over. */
+  get toSettle(): boolean {
+    return this.#admission !== null || this.#largeBody !== null;
+  }
+
   /** Memory held for the request's body and its linked images. */
   get bytes(): number {
     return this.#bytes;

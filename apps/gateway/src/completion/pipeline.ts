@@ -40,7 +40,7 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
     if (isRefusal(ending) && !held.admissionAsked)
       ending = await refuseUnadmitted(gateway, exchange, caller, ending);
   } finally {
-    gateway.observer.enter(exchange, 'settle');
+    gateway.observer.enter(exchange, held.toSettle ? 'settle' : null);
     await held.release(ending, exchange.facts.firstChunkAtMs); // 14
     gateway.observer.enter(exchange, null);
   }

@@ -108,6 +108,9 @@ function meterUpstream(registry: Registry) {
     help: 'Calls to models that did not end in a complete answer',
     labelNames: ['kind'],
   });
+  // Created in advance, so that the first of them is seen as a rise.
+  for (const kind of ['aborted', 'broken', 'unreached', 'upstream_error', 'model_refused'])
+    upstreamFailures.cell(kind);
   const upstreamResponses = new CounterCells({
     registry,
     name: 'tidegate_gateway_upstream_responses_total',

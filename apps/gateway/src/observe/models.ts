@@ -56,7 +56,7 @@ export class ModelMeters {
       name: 'tidegate_gateway_completions_total',
       help: 'Completions that named a model, by model, whether streamed, and how they ended. `failed` means that the request was counted, but the model could not be called, or failed before its answer began',
       labelNames: ['org', 'model', 'streamed', 'result'],
-      collect: () => this.#dropDeleted(),
+      collect: () => this.#followCatalog(),
     });
     this.#tokens = new CounterCells({
       registry,
@@ -119,8 +119,11 @@ export class ModelMeters {
     };
   }
 
-  /** Makes room for other models. */
-  #dropDeleted(): void {
+  /**
+   * Makes room for other models. If there is room for all, their series begin before their first
+   * request, so that alerts see the first failure as a rise.
+   */
+  #followCatalog(): void {
     for (const [key, { model }] of this.#named) {
       const { orgId, name } = model;
       if (this.#catalog.find(orgId, name)) continue;
@@ -129,6 +132,8 @@ export class ModelMeters {
         cells.drop(orgId, name);
       this.#known = new WeakMap();
     }
+    const models = [...this.#catalog.all()];
+    if (models.length <= this.#maxModels) for (const model of models) this.#find(model);
   }
 }
 

@@ -78,6 +78,11 @@ describe('a whole answer', () => {
     );
   });
 
+  it('has a series for each kind of failure from the start, so that the first one is seen as a rise', async () => {
+    for (const kind of ['aborted', 'broken', 'unreached', 'upstream_error', 'model_refused'])
+      expect(await sample('tidegate_gateway_upstream_failures_total', `kind="${kind}"`)).not.toBeNaN();
+  });
+
   it.each([
     ['answers with 500', (async (_, reply) => reply.json({}, { status: 500 })) satisfies UpstreamHandler],
     ['closes the connection', (async (_, reply) => reply.reset()) satisfies UpstreamHandler],
@@ -87,6 +92,15 @@ describe('a whole answer', () => {
     script = fail;
     expect((await harness.complete(hello)).status).toBeGreaterThan(499);
     expect((await failed()) - before).toBe(1);
+  });
+});
+
+describe('a request that takes no slot', () => {
+  it('has nothing to settle, so that refusals do not make settling look fast', async () => {
+    const [received, settled] = [await phase('receive'), await phase('settle')];
+    expect((await harness.complete({ ...hello, model: 'nope' })).status).toBe(404);
+    await line();
+    expect([await phase('receive'), await phase('settle')]).toEqual([received + 1, settled]);
   });
 });
 
@@ -165,6 +179,13 @@ describe('the series of models', () => {
   const model = (name: string) => ({ modelId: newModelId(), orgId, name, publishedAtMs: 1 }) as CatalogModel;
   const publish = (catalog: Catalog, ...models: CatalogModel[]) =>
     catalog.apply({ snapshot: true, revision: 1, models, removedModelIds: [] });
+
+  it('begin when a model is published, so that the first request that fails is seen as a rise', async () => {
+    const [registry, catalog] = [new Registry(), new Catalog()];
+    new ModelMeters(registry, catalog);
+    publish(catalog, model('new'));
+    expect(await registry.metrics()).toContain('model="new",streamed="false",result="failed"} 0');
+  });
 
   it('are bounded: further models share one, until models are deleted', async () => {
     const [registry, catalog] = [new Registry(), new Catalog()];
