@@ -120,7 +120,8 @@ export const ALERTS = [
   },
   {
     name: 'TidegateModelBreaksOff',
-    expr: 'sum by (org, model) (rate(tidegate_gateway_completions_total{result="broken_off"}[10m])) / sum by (org, model) (rate(tidegate_gateway_completions_total[10m])) > 0.1',
+    // More than one answer, because one of two is already half.
+    expr: 'sum by (org, model) (rate(tidegate_gateway_completions_total{result="broken_off"}[10m])) / sum by (org, model) (rate(tidegate_gateway_completions_total[10m])) > 0.1 and sum by (org, model) (increase(tidegate_gateway_completions_total{result="broken_off"}[10m])) > 1.5',
     for: '5m',
     severity: 'ticket',
     summary: '{{ $value | humanizePercentage }} of the answers from {{ $labels.model }} break off.',
