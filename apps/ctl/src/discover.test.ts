@@ -61,7 +61,10 @@ describe('model discover', () => {
     expect(listed.out).toMatch(/\nllama\.cpp +http:\S+\/v1 +small\.gguf +small +text +8,192\n/);
     expect(listed.out).toMatch(/ large\.gguf +large +text +4,096 \(assumed\)\n/);
     expect(listed.out).toContain('(assumed): the server does not report its context length. If');
-    expect(listed.out).toMatch(/\nPublish all of them: model discover --publish\n$/);
+    const all = `\nPublish all of them: model discover --publish --ports ${port}\n`;
+    expect(listed.out).toContain(all);
+    const inOrg = await ctl(['model', 'discover', '--ports', String(port), '--org', 'acme'], {});
+    expect(inOrg.out).toContain(all.replace('--ports', '--org acme --ports'));
     expect(await published()).toEqual([]);
   });
 

@@ -68,7 +68,7 @@ export function addDiscoverCommand(noun: Command, context: Context): void {
     async ({ publish = false, ports, org, json }) => {
       const options: DiscoverOptions = given({ ports: checked(ports), timeoutMs: context.waits.discoverMs });
       const found: Discovered[] = await discoverServers(options);
-      const human = (servers: Discovered[]) => told(servers, options.ports ?? USUAL_PORTS, publish);
+      const human = (servers: Discovered[]) => told(servers, { publish, ...given({ ports, org }) });
       const shown = publish ? await context.withControl((control) => publishAll(control, found, org)) : found;
       print(context.io, { json, human }, shown);
     },
@@ -106,17 +106,21 @@ async function publishAll(
   return discovered;
 }
 
-function told(servers: readonly Discovered[], ports: readonly number[], publish: boolean): string {
+function told(
+  servers: readonly Discovered[],
+  { publish, ports, org }: DiscoverFlags & { readonly org?: string },
+): string {
   const lines = servers.flatMap(({ server, version, url, models }) =>
     models.map((model) => ({ server, ...given({ version }), url, ...model })),
   );
   if (servers.length === 0)
-    return `No model server on this machine answers at these ports: ${ports.join(', ')}.`;
+    return `No model server on this machine answers at these ports: ${(ports ?? USUAL_PORTS).join(', ')}.`;
   const assumed = lines.some(({ contextAssumed }) => contextAssumed);
+  const same = `${org === undefined ? '' : ` --org ${org}`}${ports ? ` --ports ${ports.join(',')}` : ''}`;
   const notes = [
     ...(assumed ? [ASSUMED] : []),
     ...servers.flatMap((server) => lackOf(server) ?? []),
-    ...(publish || lines.length === 0 ? [] : ['Publish all of them: model discover --publish']),
+    ...(publish || lines.length === 0 ? [] : [`Publish all of them: model discover --publish${same}`]),
   ];
   const shown = lines.length === 0 ? [] : [table(lines, publish ? [...columns, outcome] : columns)];
   return [...shown, ...notes].join('\n\n');

@@ -93,11 +93,14 @@ describe('a check before publishing', () => {
     expect(models).toEqual([{ upstreamModel: 'a', name: 'a', kind: 'text', contextTokens: 4_096 }]);
   });
 
-  it.each(['', 'A model server'])('says only what is wrong with a server known as %j', async (name) => {
-    const problem = 'Its server does not answer (connection refused).';
-    fixture.runner.servers.set(URL_A, { problem, server: name, version: '', models: [] });
-    expect(await findingsOf()).toEqual([problem]);
-  });
+  it.each(['', 'A model server', 'A server'])(
+    'says only what is wrong with a server known as %j',
+    async (name) => {
+      const problem = 'Its server does not answer (connection refused).';
+      fixture.runner.servers.set(URL_A, { problem, server: name, version: '', models: [] });
+      expect(await findingsOf()).toEqual([problem]);
+    },
+  );
 
   it('answers in a short sentence, whether a server lists nothing or too much', async () => {
     fixture.runner.servers.set(URL_A, { problem: '', server: '', version: '', models: [] });

@@ -3,6 +3,8 @@ import { numberText } from '../numbers.ts';
 
 const MOST_NAMED = 5;
 const MAX_NAME_LENGTH = 80;
+/** What a server is called that does not say what it is, or only to those with a key. */
+const UNKNOWN: readonly string[] = ['', 'A model server', 'A server'];
 
 interface Wanted {
   readonly upstreamModel: string;
@@ -14,7 +16,7 @@ export function describeCheck(
   { problem, server, version, models }: Inspection,
   { upstreamModel, contextTokens = 0 }: Wanted,
 ): { readonly problem: boolean; readonly text: string } {
-  const known = server !== '' && server !== 'A model server';
+  const known = !UNKNOWN.includes(server);
   const reached = `Reached ${known ? server : 'a server'}${version === '' ? '' : ` ${version}`}.`;
   // If a server does not say what it is, its problem alone tells whether it was reached at all.
   if (problem !== '') return { problem: true, text: known ? `${reached} ${problem}` : problem };
