@@ -29,7 +29,7 @@ function said(
     cyan: same,
   };
   const nothing = {
-    console: owner && 'http://127.0.0.1:3000',
+    console: 'http://127.0.0.1:3000',
     owner,
     org: needsOrg ? null : 'demo',
     apiKey: null,
@@ -58,6 +58,10 @@ it.each([
   } finally {
     delete process.env.OIDC_ONLY;
   }
+});
+
+it('a start without a demo says how to create the first account', () => {
+  expect(said(LOCAL)).toMatch(/^ *Sign in +with your account\. .*: npm run -s ctl -- bootstrap --help$/m);
 });
 
 describe('a start says how to manage the stack', () => {

@@ -81,6 +81,7 @@ export function greet(
   discovery: Discovery = { servers: [], needsOrg: false },
 ): void {
   const { bold, dim, cyan, print } = terminal;
+  const ctl = (args: string) => ctlCommand(dataDir, args);
   const line = (label: string, value: string) => print(`  ${dim(label.padEnd(9))} ${value}`);
   print();
   for (const [i, url] of info.gateways.entries()) line(i === 0 ? 'API' : '', cyan(url));
@@ -88,6 +89,8 @@ export function greet(
   if (info.console && process.env.OIDC_ONLY === 'true')
     line('Sign in', 'through your identity provider only (OIDC_ONLY)');
   else if (info.console && info.owner) line('Sign in', `${info.owner.email}  ${info.owner.password}`);
+  else if (info.console)
+    line('Sign in', `with your account. To create the first one: ${ctl('bootstrap --help')}`);
   if (info.apiKey) line('API key', info.apiKey);
   if (info.models.length > 0)
     line('Models', `${info.models.join(', ')} ${dim('(stand-ins, not real models)')}`);
@@ -100,7 +103,6 @@ export function greet(
   }
   if (discovery.servers.length > 0) {
     print(`\n  ${bold('Found on this machine')}\n`);
-    const ctl = (args: string) => ctlCommand(dataDir, args);
     for (const server of discovery.servers)
       print(
         `  ${lackOf(server, ctl) ?? `${server.server} at ${cyan(server.url)}: ${namesOf(server.models)}`}`,
@@ -110,7 +112,7 @@ export function greet(
     if (discovery.servers.some(({ models }) => models.length > 0))
       print(`\n  To publish: ${ctl(`model discover --publish${org}`)}`);
   }
-  print(`\n  ${dim(`Manage it with ${ctlCommand(dataDir, '--help')}. Ctrl-C stops everything.`)}\n`);
+  print(`\n  ${dim(`Manage it with ${ctl('--help')}. Ctrl-C stops everything.`)}\n`);
 }
 
 /** A command for a shell. It names the data folder unless it is the default one. */
