@@ -1,7 +1,8 @@
 'use client';
 
-import { AlertDialog, Button, Modal } from '@heroui/react';
+import { AlertDialog, Button, Modal, toast } from '@heroui/react';
 import type { Result } from '@tidegate/control';
+import { useRouter } from 'next/navigation';
 import { type ComponentProps, type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useAct } from './act.ts';
 import { useFocusReturn } from './focus.ts';
@@ -190,6 +191,21 @@ export function Confirm(props: ConfirmProps) {
       </AlertDialog.Container>
     </AlertDialog.Backdrop>
   );
+}
+
+/**
+ * For a `Confirm` after which nothing is left to show here: leads to another page. A toast does not
+ * outlive the load of a page, so with a warning the page is not loaded.
+ */
+export function useLeadsTo(path: string): Required<Pick<ConfirmProps, 'onDone' | 'onNotInForce'>> {
+  const router = useRouter();
+  return {
+    onDone: () => window.location.assign(path),
+    onNotInForce: (why) => {
+      toast.warning(why, { timeout: 0 });
+      router.push(path);
+    },
+  };
 }
 
 /** Turns the action's result into a value that says whether it is in force. */
