@@ -29,10 +29,8 @@ export const choiceOf = ({ key, model }: Query): UsageChoice => ({
 });
 
 /** `?key=…&model=…&period=…`, or an empty string. */
-export const usageQueryOf = (
-  { keyId: key, modelId: model }: UsageChoice,
-  { id }: UsagePeriod = DEFAULT_PERIOD,
-): string => writeQuery({ key, model, period: id === DEFAULT_PERIOD.id ? '' : id });
+export const usageQueryOf = ({ keyId: key, modelId: model }: UsageChoice, { id }: UsagePeriod): string =>
+  writeQuery({ key, model, period: id === DEFAULT_PERIOD.id ? '' : id });
 
 /**
  * The query with which the Requests screen shows one UTC day, YYYY-MM-DD, or the hour that begins
