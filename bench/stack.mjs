@@ -31,7 +31,7 @@ export async function startBench(env = {}, scale = {}, options = {}) {
   const vars = JSON.parse(await readFile(join(dataDir, 'env.json'), 'utf8'));
   const caller = { token: vars.SERVICE_TOKEN, tls: null };
   const limiter = limiterOverGrpc(vars.LIMITER_ADDRESSES.split(','), caller);
-  const runner = runnerOverGrpc(vars.RUNNER_ADDRESS, caller);
+  const runner = runnerOverGrpc([{ pool: 'local', address: vars.RUNNER_ADDRESS }], caller);
   const db = createDb(stack.info.postgres);
   const secretKey = Buffer.from(vars.SECRET_KEY, 'base64');
   const control = createControl({ db, limiter, runner, secretKey, now: Date.now });

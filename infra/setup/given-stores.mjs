@@ -13,12 +13,10 @@ const STORES = [
 /**
  * Fails if nothing listens where DATABASE_URL or REDIS_URL point, before the set-up takes its
  * minute. The start itself checks everything else about them.
- *
- * @param {Readonly<Record<string, string | undefined>>} env
  */
-export async function checkGivenStores(env = process.env) {
+export async function checkGivenStores() {
   for (const { variable, store, protocols, port } of STORES) {
-    const url = urlOf(env, variable);
+    const url = urlOf(variable);
     if (!url || !protocols.includes(url.protocol) || !url.hostname) continue;
     const host = url.hostname.replace(/^\[|\]$/g, '');
     const why = await whyNot(host, Number(url.port) || port);
@@ -29,14 +27,11 @@ export async function checkGivenStores(env = process.env) {
   }
 }
 
-/**
- * @param {Readonly<Record<string, string | undefined>>} env
- * @param {string} variable
- */
-function urlOf(env, variable) {
+/** @param {string} variable */
+function urlOf(variable) {
   try {
-    const file = env[`${variable}_FILE`];
-    return new URL((file ? readFileSync(file, 'utf8') : (env[variable] ?? '')).trim());
+    const file = process.env[`${variable}_FILE`];
+    return new URL((file ? readFileSync(file, 'utf8') : (process.env[variable] ?? '')).trim());
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import { eventually } from '@tidegate/testing';
 import type { Locator, Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
+import { holdActions } from './hold-actions.ts';
 import { confirm, focused, rowOf, type Site, TEST_TIMEOUT_MS, textOf, toastsOn, told } from './site.ts';
 
 /** Playwright stops a page's clock only at a time in its future. */
@@ -14,22 +15,6 @@ async function pressAt(page: Page, target: Locator): Promise<void> {
   const box = await target.boundingBox();
   if (!box) throw new Error('it is not shown');
   await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
-}
-
-/** Holds all actions of a page until the returned function is called. */
-async function holdActions(page: Page): Promise<() => Promise<void>> {
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  await page.route('**/*', async (route) => {
-    if (route.request().method() === 'POST') await held;
-    await route.continue();
-  });
-  return async () => {
-    release();
-    await page.unrouteAll({ behavior: 'wait' });
-  };
 }
 
 export function describeSlips(site: Site): void {

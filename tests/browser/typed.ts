@@ -1,25 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
-import type { Page } from 'playwright-core';
 import { must, OPERATOR } from '../support/control.ts';
+import { holdActions } from './hold-actions.ts';
 import { rowOf, type Site, TEST_TIMEOUT_MS, textOf, told } from './site.ts';
 
 /** A name that reaches the site over plain http, which browsers do not trust. */
 const ELSEWHERE = 'http://console.example';
-
-/** Holds back the page's actions until the returned function is called. */
-async function holdActions(page: Page): Promise<() => void> {
-  let letGo = () => {};
-  const held = new Promise<void>((resolve) => {
-    letGo = resolve;
-  });
-  await page.route('**/*', async (route) => {
-    if ('next-action' in route.request().headers()) await held;
-    await route.continue();
-  });
-  return letGo;
-}
 
 export function describeTyped(site: Site): void {
   describe('what is typed or chosen', () => {
@@ -39,7 +26,7 @@ export function describeTyped(site: Site): void {
         await page.getByLabel('E-mail').fill('eager@example.com');
         const answer = await holdActions(page);
         for (let i = 0; i < 3; i++) await page.keyboard.press('Enter');
-        answer();
+        await answer();
         await page.getByLabel('Invitation link').waitFor();
         const link = await page.getByLabel('Invitation link').inputValue();
         await page.getByRole('button', { name: 'Done' }).click();
@@ -184,7 +171,7 @@ export function describeTyped(site: Site): void {
         const told = page.waitForResponse((response) => 'next-action' in response.request().headers());
         await test.click();
         await servers.fill('http://127.0.0.1:9/v1');
-        answer();
+        await answer();
         await told;
         await eventually(async () => (await test.getAttribute('data-pending')) === null);
         expect(await dialog.getByLabel('Name', { exact: true }).inputValue()).toBe('');

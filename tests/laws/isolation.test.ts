@@ -255,7 +255,8 @@ describe('two organizations', () => {
       const { LIMITER_ADDRESSES = '', RUNNER_ADDRESS = '' } = ctlVariables(stack());
       for (const token of [null, 'x'.repeat(32)]) {
         const limiter = limiterOverGrpc(LIMITER_ADDRESSES.split(','), { token, tls: null });
-        const runner = runnerOverGrpc(RUNNER_ADDRESS, { token, tls: null });
+        const addresses = [{ pool: 'local', address: RUNNER_ADDRESS }];
+        const runner = runnerOverGrpc(addresses, { token, tls: null });
         const unauthenticated = { code: 16, details: expect.stringContaining('SERVICE_TOKEN') };
         // A busy machine may answer after the deadline.
         await eventually(async () => {

@@ -53,9 +53,9 @@ export async function publish(
   return name;
 }
 
-/** The official client, by default without retries. */
-export const client = (baseURL: string, apiKey: string, maxRetries = 0): OpenAI =>
-  new OpenAI({ baseURL, apiKey, maxRetries });
+/** The official client, without retries. */
+export const client = (baseURL: string, apiKey: string): OpenAI =>
+  new OpenAI({ baseURL, apiKey, maxRetries: 0 });
 
 /** A plain call, for tests of the status and headers that no client shows. */
 export const post = (baseURL: string, apiKey: string, body: unknown, headers = {}): Promise<Response> =>

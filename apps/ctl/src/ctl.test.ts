@@ -121,9 +121,9 @@ function serve(server: Server): Promise<string> {
 const ctl = (args: readonly string[], variables = env): Promise<Ended> => runHere(args, variables);
 
 /** Runs the built command line as operators do. */
-function spawned(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
+function spawned(args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH: process.env.PATH ?? '', ...variables },
+    env: { PATH: process.env.PATH ?? '', ...env },
   });
   let out = '';
   let err = '';

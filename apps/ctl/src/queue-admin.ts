@@ -1,6 +1,6 @@
 import { SETTLEMENT_QUEUE, type SettlementBatch, settlementQueuePrefix } from '@tidegate/contracts';
 import { type Job, Queue } from 'bullmq';
-import { connectRedis } from './redis.ts';
+import { withRedis } from './redis.ts';
 
 export interface QueueStatus {
   readonly waiting: number;
@@ -33,24 +33,32 @@ export interface QueueAdmin {
    * @returns how many were queued
    */
   replay(ids: readonly string[]): Promise<number>;
-  /** Why the connection to Redis was lost, if it was. A command's own error does not say why. */
-  readonly lost: Error | null;
-  close(): Promise<void>;
 }
 
-/** Opens the queue. If Redis cannot be reached, the first command fails. */
-export function openQueueAdmin(redisUrl: string, redisPrefix: string): QueueAdmin {
-  const link = connectRedis(redisUrl);
-  const queue = new Queue<SettlementBatch>(SETTLEMENT_QUEUE, {
-    prefix: settlementQueuePrefix(redisPrefix),
-    connection: link.client,
-    skipMetasUpdate: true,
+/**
+ * Opens the queue, calls `use`, and closes it. If Redis cannot be reached, the first command fails.
+ */
+export const withQueueAdmin = <T>(
+  redisUrl: string,
+  redisPrefix: string,
+  use: (queue: QueueAdmin) => Promise<T>,
+): Promise<T> =>
+  withRedis(redisUrl, async (connection) => {
+    const queue = new Queue<SettlementBatch>(SETTLEMENT_QUEUE, {
+      prefix: settlementQueuePrefix(redisPrefix),
+      connection,
+      skipMetasUpdate: true,
+    });
+    queue.on('error', () => undefined);
+    try {
+      return await use(adminOf(queue));
+    } finally {
+      await queue.close();
+    }
   });
-  queue.on('error', () => undefined);
+
+function adminOf(queue: Queue<SettlementBatch>): QueueAdmin {
   return {
-    get lost() {
-      return link.lost;
-    },
     async status() {
       const {
         waiting = 0,
@@ -69,10 +77,6 @@ export function openQueueAdmin(redisUrl: string, redisPrefix: string): QueueAdmi
       let replayed = 0;
       for (const jobId of ids) replayed += (await retry(await queue.getJob(jobId))) ? 1 : 0;
       return replayed;
-    },
-    async close() {
-      await queue.close();
-      link.client.disconnect();
     },
   };
 }

@@ -3,14 +3,11 @@ import { createRedisClient, type RedisClient } from '@tidegate/redis';
 /** A Redis that hangs is given up on after this time. No command takes nearly as long. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** ctl's connection to Redis. If it is lost, commands fail. */
-export interface CtlRedis {
-  readonly client: RedisClient;
-  /** Why the connection was lost, if it was. A command's own error does not say why. */
-  readonly lost: Error | null;
-}
-
-export function connectRedis(redisUrl: string): CtlRedis {
+/**
+ * Connects to Redis, calls `use`, and disconnects. If the connection is lost, commands fail, and
+ * this rejects with the reason, which a command's own error does not have.
+ */
+export async function withRedis<T>(redisUrl: string, use: (client: RedisClient) => Promise<T>): Promise<T> {
   const client = createRedisClient(redisUrl, {
     maxRetriesPerRequest: 0,
     connectTimeout: 3_000,
@@ -21,10 +18,11 @@ export function connectRedis(redisUrl: string): CtlRedis {
   client.on('error', (error) => {
     lost = error;
   });
-  return {
-    client,
-    get lost() {
-      return lost;
-    },
-  };
+  try {
+    return await use(client);
+  } catch (error) {
+    throw lost ?? error;
+  } finally {
+    client.disconnect();
+  }
 }

@@ -1,4 +1,4 @@
-import { type Condition, LOCAL_POOL } from '@tidegate/contracts';
+import type { Condition } from '@tidegate/contracts';
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { Db } from '@tidegate/db';
 
@@ -126,10 +126,6 @@ export interface PoolRoom {
   /** Models that wait until there is room. */
   readonly waiting: number;
 }
-
-/** The pool for models that are published without naming one. */
-export const usualPool = (pools: readonly string[]): string =>
-  pools.includes(LOCAL_POOL) ? LOCAL_POOL : (pools[0] ?? LOCAL_POOL);
 
 /** What an organization's models of one pool are doing, by model id. */
 export interface PoolActivity {

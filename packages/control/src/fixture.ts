@@ -115,14 +115,6 @@ export function createFixture(db: Db, now: () => number, more: Partial<ControlDe
   };
 }
 
-/** How many of this database's transactions are waiting for another one. */
-export async function waiting(db: Db): Promise<number> {
-  const [row] = await db.$queryRaw<{ count: number }[]>`
-    SELECT count(*)::int AS count FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  return row?.count ?? 0;
-}
-
 /** The value of a result that must be ok. */
 export function value<T>(result: Result<T>): T {
   if (result.ok) return result.value;

@@ -37,5 +37,5 @@ export {
 } from './redis.ts';
 export { totp } from './totp.ts';
 export * from './upstream.ts';
-export { untilOneWaitsForALock } from './waiting.ts';
+export { untilOneWaitsForALock, waitingForLocks } from './waiting.ts';
 export { withoutDescriptors } from './without-descriptors.ts';

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -58,7 +59,7 @@ export interface Upstream {
 }
 
 /** Starts an HTTP server on 127.0.0.1. A handler that throws resets its connection. */
-export async function startUpstream(handler: UpstreamHandler, port = 0): Promise<Upstream> {
+export async function startUpstream(handler: UpstreamHandler): Promise<Upstream> {
   const requests: ReceivedRequest[] = [];
   let inFlight = 0;
   let peakInFlight = 0;
@@ -76,14 +77,12 @@ export async function startUpstream(handler: UpstreamHandler, port = 0): Promise
   });
   // Idle connections stay open, so that no request meets one that is being closed.
   server.keepAliveTimeout = 0;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
-  });
-  const address = server.address() as AddressInfo;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${address.port}`,
-    port: address.port,
+    url: `http://127.0.0.1:${port}`,
+    port,
     requests,
     get inFlight() {
       return inFlight;

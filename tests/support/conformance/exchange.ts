@@ -51,10 +51,8 @@ export function problemsOf(exchange: RecordedExchange): string[] {
   if (schema === undefined) return [...headers, `content type ${type} is not described`];
   const request = method === 'POST' && path === `${PREFIX}/chat/completions` ? readRequest(exchange) : null;
   if (type === 'text/event-stream') {
-    const asked = { includeUsage: request && includesUsage(request.json()) };
-    const found = problemsOfStream(exchange.body, exchange.over, schema, {
-      includeUsage: asked.includeUsage ?? undefined,
-    });
+    const usageAsked = request ? includesUsage(request.json()) : null;
+    const found = problemsOfStream(exchange.body, exchange.over, schema, usageAsked);
     return [...headers, ...found, ...(request ? problemsOfRequest(request, null) : [])];
   }
   if (!exchange.over) return headers;

@@ -11,11 +11,6 @@ interface Chunk {
   readonly usage?: unknown;
 }
 
-/** What is known about the stream's request. Undefined: unknown. */
-export interface Asked {
-  readonly includeUsage: boolean | undefined;
-}
-
 const DONE = '[DONE]';
 
 /**
@@ -24,8 +19,14 @@ const DONE = '[DONE]';
  *
  * @param over whether the server ended the stream normally, so that it is complete; if not, the
  * last event may be cut, and more events may have been due
+ * @param usageAsked whether the request asked for the usage; null: it is not known
  */
-export function problemsOfStream(text: string, over: boolean, schema: string, asked: Asked): string[] {
+export function problemsOfStream(
+  text: string,
+  over: boolean,
+  schema: string,
+  usageAsked: boolean | null,
+): string[] {
   const events = text.split('\n\n');
   const rest = events.pop();
   if (over && rest !== '') return [`the last event is not ended: ${shown(rest ?? '')}`];
@@ -36,7 +37,7 @@ export function problemsOfStream(text: string, over: boolean, schema: string, as
     if (event === `data: ${DONE}`) {
       if (index !== events.length - 1) problems.push('something follows [DONE]');
       if (!chunks.some(isLast)) problems.push('[DONE] comes before a finish reason');
-      return [...problems, ...problemsOfOrder(chunks, asked)];
+      return [...problems, ...problemsOfOrder(chunks, usageAsked)];
     }
     const chunk = chunkOf(event);
     const problem = chunk === undefined ? 'is no data line with JSON' : problemWith(schema, chunk);
@@ -44,7 +45,7 @@ export function problemsOfStream(text: string, over: boolean, schema: string, as
     chunks.push(chunk as Chunk);
   }
   if (over) problems.push('it ended normally, but is not complete');
-  return [...problems, ...problemsOfOrder(chunks, asked)];
+  return [...problems, ...problemsOfOrder(chunks, usageAsked)];
 }
 
 function chunkOf(event: string): unknown {
@@ -58,7 +59,7 @@ function chunkOf(event: string): unknown {
 
 const isLast = ({ choices }: Chunk): boolean => (choices[0]?.finish_reason ?? null) !== null;
 
-function problemsOfOrder(chunks: readonly Chunk[], { includeUsage }: Asked): string[] {
+function problemsOfOrder(chunks: readonly Chunk[], usageAsked: boolean | null): string[] {
   const problems: string[] = [];
   if (new Set(chunks.map(({ id, created, model }) => `${id} ${created} ${model}`)).size > 1)
     problems.push('id, created or model differ between chunks');
@@ -69,7 +70,7 @@ function problemsOfOrder(chunks: readonly Chunk[], { includeUsage }: Asked): str
   const usage = chunks.findIndex((chunk) => 'usage' in chunk);
   if (usage !== -1 && (finish === -1 || usage !== chunks.length - 1))
     problems.push('usage is not in the one extra chunk at the end');
-  if (usage !== -1 && includeUsage === false) problems.push('nobody asked for the usage');
+  if (usage !== -1 && usageAsked === false) problems.push('nobody asked for the usage');
   const after = chunks.length - 1 - (usage === -1 ? 0 : 1);
   if (finish !== -1 && finish !== after) problems.push('text follows the finish reason');
   return problems;

@@ -1,12 +1,11 @@
 'use client';
 
-import { Button, Modal } from '@heroui/react';
+import { Modal } from '@heroui/react';
 import type { Result } from '@tidegate/control';
 import type { FormEvent, ReactNode } from 'react';
 import { useAct } from '../ui/act.ts';
-import { Dialog } from '../ui/dialogs.tsx';
+import { FormDialog } from '../ui/dialogs.tsx';
 import { Field } from '../ui/field.tsx';
-import { Form } from '../ui/form.tsx';
 
 interface AskPasswordProps<T> {
   readonly email: string;
@@ -36,28 +35,26 @@ export function AskPassword<T>({
     if (value !== undefined) onDone(value);
   };
   return (
-    <Dialog isOpen onClose={onClose} title={title} mustAnswer={pending}>
-      <Form onSubmit={submit} className="contents" refusal={refusal} fields={['password']}>
-        <Modal.Body className="space-y-4">
-          <p className="text-sm leading-6 text-muted">{children}</p>
-          <input type="hidden" name="username" autoComplete="username" value={email} />
-          <Field
-            label="Your password"
-            name="password"
-            type="password"
-            autoComplete="current-password"
-            autoFocus
-          />
-        </Modal.Body>
-        <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
-            Cancel
-          </Button>
-          <Button type="submit" isPending={pending}>
-            {confirm}
-          </Button>
-        </Modal.Footer>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      submit={confirm}
+      fields={['password']}
+      refusal={refusal}
+      pending={pending}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Modal.Body className="space-y-4">
+        <p className="text-sm leading-6 text-muted">{children}</p>
+        <input type="hidden" name="username" autoComplete="username" value={email} />
+        <Field
+          label="Your password"
+          name="password"
+          type="password"
+          autoComplete="current-password"
+          autoFocus
+        />
+      </Modal.Body>
+    </FormDialog>
   );
 }

@@ -1,11 +1,10 @@
 'use client';
 
 import { Button, Chip, toast } from '@heroui/react';
-import { useRouter } from 'next/navigation';
 import { useState } from 'react';
 import { signOut, signOutEverywhere } from '../session/actions.ts';
 import { useToastAct } from '../ui/act.ts';
-import { Confirm } from '../ui/dialogs.tsx';
+import { Confirm, useLeadsTo } from '../ui/dialogs.tsx';
 import { Panel } from '../ui/page.tsx';
 import { Time } from '../ui/time.tsx';
 import { timeText } from '../ui/utc.ts';
@@ -24,7 +23,6 @@ export interface SessionView {
 }
 
 export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionView[]; idle: string }) {
-  const router = useRouter();
   const [asked, setAsked] = useState(false);
   return (
     <Panel title="Sessions" lead={`Where you are signed in. A session ends after ${idle} without use.`}>
@@ -49,12 +47,7 @@ export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionVi
         title="Sign out everywhere?"
         confirm="End all sessions"
         action={signOutEverywhere}
-        onDone={() => window.location.assign('/sign-in')}
-        // Nothing is left to show here, so the next page shows the warning.
-        onNotInForce={(why) => {
-          toast.warning(why, { timeout: 0 });
-          router.push('/sign-in');
-        }}
+        {...useLeadsTo('/sign-in')}
       >
         <p>
           All your sessions end, on every device, including this one. API keys keep working, except those that

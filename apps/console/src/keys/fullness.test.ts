@@ -22,6 +22,12 @@ describe('the limits on the number of keys', () => {
     },
   );
 
+  it('are named in the singular on a plan of one key', () => {
+    const note = (valid: number) => fullness({ valid, total: valid, plan: 'One' }, { ...RULES, mostKeys: 1 });
+    expect(note(1).message).toMatch(/room for 1 key that is not revoked, and it is in use: revoke it, or/);
+    expect(note(2).message).toMatch(/room for 1 key that is not revoked, and 2 are in use: revoke keys, or/);
+  });
+
   it('count neither revoked keys nor expired page keys as in use', () => {
     const [nowMs, past, later] = [
       Date.UTC(2026, 10, 21),

@@ -35,11 +35,14 @@ export function fullness(
       blocked: true,
       message: `There are ${whole(total)} keys, revoked ones included, and no organization can have more: delete revoked ones to create another.`,
     };
-  if (valid >= mostKeys)
+  if (valid >= mostKeys) {
+    const room = mostKeys === 1 ? '1 key that is' : `${mostKeys} keys that are`;
+    const inUse = mostKeys === 1 ? 'it is in use: revoke it' : 'all are in use: revoke one';
     return {
       blocked: true,
-      message: `The plan ${plan} has room for ${mostKeys} keys that are not revoked, and ${valid > mostKeys ? `${whole(valid)} are in use: revoke keys` : 'all are in use: revoke one'}, or change the plan, to create another.`,
+      message: `The plan ${plan} has room for ${room} not revoked, and ${valid > mostKeys ? `${whole(valid)} are in use: revoke keys` : inUse}, or change the plan, to create another.`,
     };
+  }
   if (total >= perOrg.total * NEAR_CEILING)
     return {
       blocked: false,

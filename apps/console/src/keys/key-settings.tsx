@@ -1,12 +1,11 @@
 'use client';
 
-import { Button, Modal } from '@heroui/react';
+import { Modal } from '@heroui/react';
 import type { CreatedKey, KeyView } from '@tidegate/control';
 import { type FormEvent, useState } from 'react';
 import { useAct } from '../ui/act.ts';
-import { Dialog } from '../ui/dialogs.tsx';
+import { FormDialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
-import { Form } from '../ui/form.tsx';
 import { typedWhole, whole } from '../ui/numbers.ts';
 import { createKey } from './actions.ts';
 import { type ChosenFrom, ModelChoice } from './model-choice.tsx';
@@ -42,51 +41,44 @@ export function KeySettingsDialog({ org, models, rules, today, like, onClose, on
     if (created) onCreated(created);
   };
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
+    <FormDialog
       title={like ? `Create a key like “${like.name}”` : 'Create key'}
-      mustAnswer={pending}
+      submit="Create key"
+      fields={FIELDS}
+      refusal={refusal}
+      pending={pending}
+      onSubmit={submit}
+      onClose={onClose}
     >
-      <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
-        <Modal.Body className="space-y-5">
-          <Field
-            label="Name"
-            name="name"
-            autoFocus
-            hint={`Labels the key in this list and in the usage. Up to ${rules.name} characters.`}
+      <Modal.Body className="space-y-5">
+        <Field
+          label="Name"
+          name="name"
+          autoFocus
+          hint={`Labels the key in this list and in the usage. Up to ${rules.name} characters.`}
+        />
+        <div>
+          <Choice<ModelScope>
+            label="May call"
+            name="models"
+            value={scope}
+            onChange={setScope}
+            options={[
+              { id: 'all', text: 'All models', hint: 'Including those published later' },
+              { id: 'chosen', text: 'Chosen models', hint: `Up to ${rules.models}` },
+            ]}
           />
-          <div>
-            <Choice<ModelScope>
-              label="May call"
-              name="models"
-              value={scope}
-              onChange={setScope}
-              options={[
-                { id: 'all', text: 'All models', hint: 'Including those published later' },
-                { id: 'chosen', text: 'Chosen models', hint: `Up to ${rules.models}` },
-              ]}
-            />
-            {scope === 'chosen' ? (
-              <ModelChoice models={models} chosen={chosen} onChange={setPicked} most={rules.models} />
-            ) : null}
-          </div>
-          <LimitFields rules={rules} like={like} />
-          <ExpiryField today={today} like={like} />
-          <p className="text-[0.8125rem] leading-5 text-muted">
-            A key cannot be edited later: to change it, create a new one and revoke the old one.
-          </p>
-        </Modal.Body>
-        <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
-            Cancel
-          </Button>
-          <Button type="submit" isPending={pending}>
-            Create key
-          </Button>
-        </Modal.Footer>
-      </Form>
-    </Dialog>
+          {scope === 'chosen' ? (
+            <ModelChoice models={models} chosen={chosen} onChange={setPicked} most={rules.models} />
+          ) : null}
+        </div>
+        <LimitFields rules={rules} like={like} />
+        <ExpiryField today={today} like={like} />
+        <p className="text-[0.8125rem] leading-5 text-muted">
+          A key cannot be edited later: to change it, create a new one and revoke the old one.
+        </p>
+      </Modal.Body>
+    </FormDialog>
   );
 }
 

@@ -1,13 +1,12 @@
 'use client';
 
-import { Button, Input, Label, Modal } from '@heroui/react';
+import { Input, Label, Modal } from '@heroui/react';
 import type { Role } from '@tidegate/control';
 import { type FormEvent, useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { CopyButton } from '../ui/code.tsx';
-import { Dialog, OnceDialog } from '../ui/dialogs.tsx';
+import { FormDialog, OnceDialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
-import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/page.tsx';
 import { invite } from './actions.ts';
 import { ROLE_OPTIONS } from './roles.ts';
@@ -48,27 +47,25 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
       </OnceDialog>
     );
   return (
-    <Dialog isOpen onClose={onClose} title="Invite someone" mustAnswer={pending}>
-      <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
-        <Modal.Body className="space-y-5">
-          <Field
-            label="E-mail"
-            name="email"
-            type="email"
-            autoFocus
-            hint="You get a link to send. Inviting someone again replaces the earlier link."
-          />
-          <Choice<Role> label="Role" name="role" options={ROLE_OPTIONS} value={role} onChange={setRole} />
-        </Modal.Body>
-        <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
-            Cancel
-          </Button>
-          <Button type="submit" isPending={pending}>
-            Create link
-          </Button>
-        </Modal.Footer>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Invite someone"
+      submit="Create link"
+      fields={FIELDS}
+      refusal={refusal}
+      pending={pending}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Modal.Body className="space-y-5">
+        <Field
+          label="E-mail"
+          name="email"
+          type="email"
+          autoFocus
+          hint="You get a link to send. Inviting someone again replaces the earlier link."
+        />
+        <Choice<Role> label="Role" name="role" options={ROLE_OPTIONS} value={role} onChange={setRole} />
+      </Modal.Body>
+    </FormDialog>
   );
 }

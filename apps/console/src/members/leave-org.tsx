@@ -1,9 +1,8 @@
 'use client';
 
-import { Button, toast } from '@heroui/react';
-import { useRouter } from 'next/navigation';
+import { Button } from '@heroui/react';
 import { useState } from 'react';
-import { Confirm } from '../ui/dialogs.tsx';
+import { Confirm, useLeadsTo } from '../ui/dialogs.tsx';
 import { Panel } from '../ui/page.tsx';
 import { leave } from './actions.ts';
 
@@ -16,7 +15,6 @@ interface LeaveOrgProps {
 }
 
 export function LeaveOrg({ org, name = 'organization', isOnlyOwner: cannot = false }: LeaveOrgProps) {
-  const router = useRouter();
   const [asked, setAsked] = useState(false);
   return (
     <Panel
@@ -40,12 +38,7 @@ export function LeaveOrg({ org, name = 'organization', isOnlyOwner: cannot = fal
         title={`Leave ${name}?`}
         confirm="Leave"
         action={() => leave(org)}
-        onDone={() => window.location.assign('/')}
-        // Nothing is left to show here, so the next page shows the warning.
-        onNotInForce={(why) => {
-          toast.warning(why, { timeout: 0 });
-          router.push('/');
-        }}
+        {...useLeadsTo('/')}
       >
         <p>You lose access to it immediately. To come back, you need a new invitation.</p>
       </Confirm>

@@ -1,12 +1,11 @@
 'use client';
 
-import { Button, Checkbox, Modal, toast } from '@heroui/react';
+import { Checkbox, Modal, toast } from '@heroui/react';
 import type { ChangeModelInput, ModelCheck, ModelDetail, ModelSettings } from '@tidegate/control';
 import { type FormEvent, useState } from 'react';
 import { useAct } from '../ui/act.ts';
-import { Dialog } from '../ui/dialogs.tsx';
+import { FormDialog } from '../ui/dialogs.tsx';
 import { Field } from '../ui/field.tsx';
-import { Form } from '../ui/form.tsx';
 import { changeModel, checkChange } from './actions.ts';
 import { changesOf } from './changes.ts';
 import { CheckResult, isOverrulable, textOfCheck } from './check-result.tsx';
@@ -49,85 +48,83 @@ export function EditModel({ org, model, settings, onClose }: EditModelProps) {
     onClose();
   };
   return (
-    <Dialog isOpen onClose={onClose} title={`Edit “${model.name}”`} mustAnswer={pending}>
-      <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
-        <Modal.Body className="space-y-5" onChange={() => setDoubt(null)}>
-          <p className="text-[0.8125rem] leading-5 text-muted">
-            Its name, its keys and its usage stay. Requests in flight finish with the old settings.
-            {settings.urls ? '' : ' A running process adopts most changes when it next starts.'}
-          </p>
-          {settings.urls ? (
-            <Field
-              label="Servers"
-              name="urls"
-              autoFocus
-              defaultValue={settings.urls.join('\n')}
-              area={{ rows: Math.min(6, settings.urls.length + 1), className: 'font-mono text-xs' }}
-              hint="Base URLs of servers that serve this model, one per line."
-            />
-          ) : null}
+    <FormDialog
+      title={`Edit “${model.name}”`}
+      submit={overrule ? 'Save anyway' : 'Save'}
+      fields={FIELDS}
+      refusal={refusal}
+      pending={pending}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Modal.Body className="space-y-5" onChange={() => setDoubt(null)}>
+        <p className="text-[0.8125rem] leading-5 text-muted">
+          Its name, its keys and its usage stay. Requests in flight finish with the old settings.
+          {settings.urls ? '' : ' A running process adopts most changes when it next starts.'}
+        </p>
+        {settings.urls ? (
           <Field
-            label="Context length"
-            name="contextTokens"
-            type="number"
-            autoFocus={!settings.urls}
-            defaultValue={String(model.contextTokens)}
-            hint="The most tokens in a request and its answer together. Each request reserves this many."
+            label="Servers"
+            name="urls"
+            autoFocus
+            defaultValue={settings.urls.join('\n')}
+            area={{ rows: Math.min(6, settings.urls.length + 1), className: 'font-mono text-xs' }}
+            hint="Base URLs of servers that serve this model, one per line."
           />
-          <Timing model={model} settings={settings} />
+        ) : null}
+        <Field
+          label="Context length"
+          name="contextTokens"
+          type="number"
+          autoFocus={!settings.urls}
+          defaultValue={String(model.contextTokens)}
+          hint="The most tokens in a request and its answer together. Each request reserves this many."
+        />
+        <Timing model={model} settings={settings} />
+        <Field
+          label="Upstream model"
+          name="upstreamModel"
+          defaultValue={settings.upstreamModel ?? ''}
+          hint="If the servers use a different name."
+        />
+        <div>
           <Field
-            label="Upstream model"
-            name="upstreamModel"
-            defaultValue={settings.upstreamModel ?? ''}
-            hint="If the servers use a different name."
-          />
-          <div>
-            <Field
-              label="Upstream key"
-              name="upstreamKey"
-              type="password"
-              autoComplete="off"
-              isDisabled={dropsKey}
-              hint={
-                settings.hasUpstreamKey
-                  ? 'A key is stored. Leave this empty to keep it.'
-                  : 'If the servers require one. Stored encrypted and never shown.'
-              }
-            />
-            {settings.hasUpstreamKey ? (
-              <Checkbox className="mt-2" isSelected={dropsKey} onChange={setDropsKey}>
-                <Checkbox.Content>
-                  <Checkbox.Control>
-                    <Checkbox.Indicator />
-                  </Checkbox.Control>
-                  <span className="text-sm">Remove the key</span>
-                </Checkbox.Content>
-              </Checkbox>
-            ) : null}
-          </div>
-          <Field
-            label="Path to probe"
-            name="healthPath"
-            defaultValue={settings.healthPath ?? ''}
-            input={{ className: 'font-mono text-xs', placeholder: '/health' }}
+            label="Upstream key"
+            name="upstreamKey"
+            type="password"
+            autoComplete="off"
+            isDisabled={dropsKey}
             hint={
-              settings.urls
-                ? 'Needed only if the list of models is missing or incomplete.'
-                : 'A path that answers once the model is ready.'
+              settings.hasUpstreamKey
+                ? 'A key is stored. Leave this empty to keep it.'
+                : 'If the servers require one. Stored encrypted and never shown.'
             }
           />
-          <CheckResult check={doubt} anyway="save" />
-        </Modal.Body>
-        <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
-            Cancel
-          </Button>
-          <Button type="submit" isPending={pending}>
-            {overrule ? 'Save anyway' : 'Save'}
-          </Button>
-        </Modal.Footer>
-      </Form>
-    </Dialog>
+          {settings.hasUpstreamKey ? (
+            <Checkbox className="mt-2" isSelected={dropsKey} onChange={setDropsKey}>
+              <Checkbox.Content>
+                <Checkbox.Control>
+                  <Checkbox.Indicator />
+                </Checkbox.Control>
+                <span className="text-sm">Remove the key</span>
+              </Checkbox.Content>
+            </Checkbox>
+          ) : null}
+        </div>
+        <Field
+          label="Path to probe"
+          name="healthPath"
+          defaultValue={settings.healthPath ?? ''}
+          input={{ className: 'font-mono text-xs', placeholder: '/health' }}
+          hint={
+            settings.urls
+              ? 'Needed only if the list of models is missing or incomplete.'
+              : 'A path that answers once the model is ready.'
+          }
+        />
+        <CheckResult check={doubt} anyway="save" />
+      </Modal.Body>
+    </FormDialog>
   );
 }
 

@@ -4,9 +4,8 @@ import { Button, Modal, toast } from '@heroui/react';
 import type { ModelCheck, ServedModelView } from '@tidegate/control';
 import { type FormEvent, useRef, useState } from 'react';
 import { useAct } from '../ui/act.ts';
-import { Dialog } from '../ui/dialogs.tsx';
+import { FormDialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
-import { Form } from '../ui/form.tsx';
 import { checkModel, publishModel } from './actions.ts';
 import { CheckResult, isOverrulable, textOfCheck } from './check-result.tsx';
 import {
@@ -77,95 +76,90 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
   const models = checked?.found.models ?? [];
   const refusal = publishing.refusal ?? testing.refusal;
   return (
-    <Dialog isOpen onClose={onClose} title="Publish model" mustAnswer={publishing.pending}>
-      <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
-        <Modal.Body className="space-y-5">
-          <Field
-            label="Servers"
-            name="urls"
-            autoFocus
-            value={typed.urls}
-            onChange={(urls) => set({ urls })}
-            area={{ rows: 2, placeholder: 'http://10.0.0.5:8000/v1', className: 'font-mono text-xs' }}
-            hint="Base URLs of servers that speak chat completions and serve this model, one per line."
-          />
-          <Field
-            label="Upstream key"
-            name="upstreamKey"
-            type="password"
-            autoComplete="off"
-            value={typed.upstreamKey}
-            onChange={(upstreamKey) => set({ upstreamKey })}
-            hint="If the servers require one. Stored encrypted and never shown."
-          />
-          <div>
-            <Button variant="secondary" size="sm" onPress={test} isPending={testing.pending}>
-              Test the connection
-            </Button>
-            <CheckResult
-              check={checked?.found ?? null}
-              anyway={checked?.beforePublishing ? 'publish' : null}
-            />
-          </div>
-          {models.length > 1 && served ? (
-            <Choice
-              label="Model on the servers"
-              value={served.upstreamModel}
-              onChange={(id) => {
-                const chosen = models.find(({ upstreamModel }) => upstreamModel === id);
-                if (chosen) choose(chosen);
-              }}
-              options={models.map(({ upstreamModel }) => ({ id: upstreamModel, text: upstreamModel }))}
-            />
-          ) : null}
-          <Field
-            label="Name"
-            name="name"
-            value={typed.name}
-            onChange={(name) => set({ name })}
-            hint="What callers send as model. Letters, digits and . _ : / -"
-          />
-          <div className="grid gap-4 sm:grid-cols-2">
-            <Choice<Publication['kind']>
-              label="Kind"
-              name="kind"
-              value={typed.kind}
-              onChange={(kind) => setTyped((now) => ({ ...now, kind }))}
-              options={[
-                { id: 'text', text: 'Text' },
-                { id: 'vision', text: 'Vision', hint: 'Takes images too' },
-              ]}
-            />
-            <Field
-              label="Context length"
-              name="contextTokens"
-              type="number"
-              value={typed.contextTokens}
-              onChange={(contextTokens) => set({ contextTokens })}
-              hint="The most tokens in a request and its answer together. Each request reserves this many."
-            />
-          </div>
-          <Field
-            label="Upstream model"
-            name="upstreamModel"
-            value={typed.upstreamModel}
-            onChange={(upstreamModel) => set({ upstreamModel })}
-            hint="If the servers use a different name."
-          />
-          <p className="text-[0.8125rem] leading-5 text-muted">
-            Models that Tidegate starts itself and puts to sleep are published by an operator of this
-            installation.
-          </p>
-        </Modal.Body>
-        <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose} isDisabled={publishing.pending}>
-            Cancel
+    <FormDialog
+      title="Publish model"
+      submit={overrule ? 'Publish anyway' : 'Publish model'}
+      fields={FIELDS}
+      refusal={refusal}
+      pending={publishing.pending}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Modal.Body className="space-y-5">
+        <Field
+          label="Servers"
+          name="urls"
+          autoFocus
+          value={typed.urls}
+          onChange={(urls) => set({ urls })}
+          area={{ rows: 2, placeholder: 'http://10.0.0.5:8000/v1', className: 'font-mono text-xs' }}
+          hint="Base URLs of servers that speak chat completions and serve this model, one per line."
+        />
+        <Field
+          label="Upstream key"
+          name="upstreamKey"
+          type="password"
+          autoComplete="off"
+          value={typed.upstreamKey}
+          onChange={(upstreamKey) => set({ upstreamKey })}
+          hint="If the servers require one. Stored encrypted and never shown."
+        />
+        <div>
+          <Button variant="secondary" size="sm" onPress={test} isPending={testing.pending}>
+            Test the connection
           </Button>
-          <Button type="submit" isPending={publishing.pending}>
-            {overrule ? 'Publish anyway' : 'Publish model'}
-          </Button>
-        </Modal.Footer>
-      </Form>
-    </Dialog>
+          <CheckResult check={checked?.found ?? null} anyway={checked?.beforePublishing ? 'publish' : null} />
+        </div>
+        {models.length > 1 && served ? (
+          <Choice
+            label="Model on the servers"
+            value={served.upstreamModel}
+            onChange={(id) => {
+              const chosen = models.find(({ upstreamModel }) => upstreamModel === id);
+              if (chosen) choose(chosen);
+            }}
+            options={models.map(({ upstreamModel }) => ({ id: upstreamModel, text: upstreamModel }))}
+          />
+        ) : null}
+        <Field
+          label="Name"
+          name="name"
+          value={typed.name}
+          onChange={(name) => set({ name })}
+          hint="What callers send as model. Letters, digits and . _ : / -"
+        />
+        <div className="grid gap-4 sm:grid-cols-2">
+          <Choice<Publication['kind']>
+            label="Kind"
+            name="kind"
+            value={typed.kind}
+            onChange={(kind) => setTyped((now) => ({ ...now, kind }))}
+            options={[
+              { id: 'text', text: 'Text' },
+              { id: 'vision', text: 'Vision', hint: 'Takes images too' },
+            ]}
+          />
+          <Field
+            label="Context length"
+            name="contextTokens"
+            type="number"
+            value={typed.contextTokens}
+            onChange={(contextTokens) => set({ contextTokens })}
+            hint="The most tokens in a request and its answer together. Each request reserves this many."
+          />
+        </div>
+        <Field
+          label="Upstream model"
+          name="upstreamModel"
+          value={typed.upstreamModel}
+          onChange={(upstreamModel) => set({ upstreamModel })}
+          hint="If the servers use a different name."
+        />
+        <p className="text-[0.8125rem] leading-5 text-muted">
+          Models that Tidegate starts itself and puts to sleep are published by an operator of this
+          installation.
+        </p>
+      </Modal.Body>
+    </FormDialog>
   );
 }

@@ -1,15 +1,15 @@
 'use client';
 
-import { AlertDialog, Button, Modal } from '@heroui/react';
+import { AlertDialog, Button, Modal, toast } from '@heroui/react';
 import type { Result } from '@tidegate/control';
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { useRouter } from 'next/navigation';
+import { type ComponentProps, type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useAct } from './act.ts';
 import { useFocusReturn } from './focus.ts';
 import { Form } from './form.tsx';
 import { Note } from './page.tsx';
 
 interface DialogProps {
-  readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly title: string;
   readonly children: ReactNode;
@@ -22,12 +22,12 @@ interface DialogProps {
  * A click outside the dialog closes it, unless something was typed or ticked in it. Escape closes
  * it even then.
  */
-export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnswer = false }: DialogProps) {
+function Dialog({ onClose, title, children, size = 'md', mustAnswer = false }: DialogProps) {
   const [isUsed, setUsed] = useState(false);
-  useFocusReturn(isOpen);
+  useFocusReturn(true);
   return (
     <Modal.Backdrop
-      isOpen={isOpen}
+      isOpen
       onOpenChange={(open) => open || onClose()}
       isDismissable={!mustAnswer && !isUsed}
       isKeyboardDismissDisabled={mustAnswer}
@@ -66,7 +66,7 @@ export function OnceDialog({ close, onClose, children, ...props }: OnceDialogPro
     return () => clearTimeout(timer);
   }, []);
   return (
-    <Dialog isOpen onClose={onClose} mustAnswer {...props}>
+    <Dialog onClose={onClose} mustAnswer {...props}>
       {children}
       <Modal.Footer>
         <Button onPress={onClose} isDisabled={!isSeen}>
@@ -76,6 +76,32 @@ export function OnceDialog({ close, onClose, children, ...props }: OnceDialogPro
     </Dialog>
   );
 }
+
+interface FormDialogProps
+  extends Pick<DialogProps, 'onClose' | 'title' | 'children'>,
+    Pick<ComponentProps<typeof Form>, 'onSubmit' | 'refusal' | 'fields'> {
+  /** Whether the form is being sent. */
+  readonly pending: boolean;
+  /** For the button that sends it. */
+  readonly submit: string;
+}
+
+/** A dialog with a form. Nothing closes it while the form is being sent. */
+export const FormDialog = ({ onClose, title, pending, submit, children, ...form }: FormDialogProps) => (
+  <Dialog onClose={onClose} title={title} mustAnswer={pending}>
+    <Form className="contents" {...form}>
+      {children}
+      <Modal.Footer>
+        <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
+          Cancel
+        </Button>
+        <Button type="submit" isPending={pending}>
+          {submit}
+        </Button>
+      </Modal.Footer>
+    </Form>
+  </Dialog>
+);
 
 interface ConfirmProps {
   readonly isOpen: boolean;
@@ -165,6 +191,21 @@ export function Confirm(props: ConfirmProps) {
       </AlertDialog.Container>
     </AlertDialog.Backdrop>
   );
+}
+
+/**
+ * For a `Confirm` after which nothing is left to show here: leads to another page. A toast does not
+ * outlive the load of a page, so with a warning the page is not loaded.
+ */
+export function useLeadsTo(path: string): Required<Pick<ConfirmProps, 'onDone' | 'onNotInForce'>> {
+  const router = useRouter();
+  return {
+    onDone: () => window.location.assign(path),
+    onNotInForce: (why) => {
+      toast.warning(why, { timeout: 0 });
+      router.push(path);
+    },
+  };
 }
 
 /** Turns the action's result into a value that says whether it is in force. */

@@ -34,7 +34,6 @@ interface ChoiceProps<T extends string> {
   readonly onChange: (value: T) => void;
   readonly hideLabel?: boolean;
   readonly className?: string;
-  readonly isDisabled?: boolean;
   /** Called when a user focuses or opens it. */
   readonly onUse?: () => void;
 }
@@ -48,7 +47,6 @@ export function Choice<T extends string>({
   onChange,
   hideLabel = false,
   className = '',
-  isDisabled = false,
   onUse,
 }: ChoiceProps<T>) {
   const error = useFieldError(name);
@@ -69,7 +67,6 @@ export function Choice<T extends string>({
       onChange={(next) => next !== null && onChange(next as T)}
       placeholder="Choose"
       isInvalid={error !== undefined}
-      isDisabled={isDisabled}
       {...(hideLabel ? { 'aria-label': label } : {})}
     >
       {hideLabel ? null : <Label>{label}</Label>}

@@ -1,10 +1,9 @@
 'use client';
 
-import { Button, toast } from '@heroui/react';
+import { Button } from '@heroui/react';
 import type { Result } from '@tidegate/control';
-import { useRouter } from 'next/navigation';
 import { type ReactNode, useState } from 'react';
-import { Confirm } from './dialogs.tsx';
+import { Confirm, useLeadsTo } from './dialogs.tsx';
 import { Field } from './field.tsx';
 import { Panel } from './page.tsx';
 
@@ -26,7 +25,6 @@ interface TypedConfirmProps {
 /** A panel with something that cannot be undone, and so is confirmed by typing. */
 export function TypedConfirm(props: TypedConfirmProps) {
   const { title, lead, children, what, name, action, leadsTo } = props;
-  const router = useRouter();
   const [isOpen, setOpen] = useState(false);
   const [typed, setTyped] = useState('');
   return (
@@ -46,12 +44,7 @@ export function TypedConfirm(props: TypedConfirmProps) {
         confirm={`${title} for good`}
         action={() => action(typed)}
         fields={[name]}
-        onDone={() => window.location.assign(leadsTo)}
-        // Nothing is left to show here, so the next page shows the warning.
-        onNotInForce={(why) => {
-          toast.warning(why, { timeout: 0 });
-          router.push(leadsTo);
-        }}
+        {...useLeadsTo(leadsTo)}
       >
         {children}
         <Field

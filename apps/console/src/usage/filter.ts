@@ -1,4 +1,6 @@
 import { DAY_MS, HOUR_MS } from '@tidegate/limits';
+import { requestQueryOf } from '../requests/filter.ts';
+import { type Query, writeQuery } from '../ui/query.ts';
 
 const MINUTES = 'YYYY-MM-DDTHH:MM'.length;
 
@@ -7,8 +9,6 @@ export interface UsageChoice {
   readonly keyId: string;
   readonly modelId: string;
 }
-
-type Query = Readonly<Record<string, string | string[] | undefined>>;
 
 /** The periods that usage is shown for, including the current day or hour. Default: 30 days. */
 export const PERIODS = [
@@ -29,29 +29,19 @@ export const choiceOf = ({ key, model }: Query): UsageChoice => ({
 });
 
 /** `?key=…&model=…&period=…`, or an empty string. */
-export function usageQueryOf({ keyId, modelId }: UsageChoice, period: UsagePeriod = DEFAULT_PERIOD): string {
-  const query = new URLSearchParams({
-    ...namedIn({ keyId, modelId }),
-    ...(period.id === DEFAULT_PERIOD.id ? {} : { period: period.id }),
-  });
-  return query.size === 0 ? '' : `?${query}`;
-}
+export const usageQueryOf = ({ keyId: key, modelId: model }: UsageChoice, { id }: UsagePeriod): string =>
+  writeQuery({ key, model, period: id === DEFAULT_PERIOD.id ? '' : id });
 
 /**
  * The query with which the Requests screen shows one UTC day, YYYY-MM-DD, or the hour that begins
  * at an instant.
  */
-export function stepQueryOf(choice: UsageChoice, at: string): string {
+export function stepQueryOf({ keyId: key, modelId: model }: UsageChoice, at: string): string {
   const startMs = Date.parse(at);
   const endMs = startMs + (at.includes('T') ? HOUR_MS : DAY_MS);
-  const [from, to] = [startMs, endMs].map((ms) => new Date(ms).toISOString().slice(0, MINUTES));
-  return `?${new URLSearchParams({ ...namedIn(choice), from: from ?? '', to: to ?? '' })}`;
+  const [from = '', to = ''] = [startMs, endMs].map((ms) => new Date(ms).toISOString().slice(0, MINUTES));
+  return requestQueryOf({ key, model, from, to });
 }
-
-const namedIn = ({ keyId, modelId }: UsageChoice): Record<string, string> => ({
-  ...(keyId ? { key: keyId } : {}),
-  ...(modelId ? { model: modelId } : {}),
-});
 
 /**
  * What a file's name says about its period, from its steps, oldest first:

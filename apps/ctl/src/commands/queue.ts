@@ -2,31 +2,17 @@ import type { Command } from 'commander';
 import { CommandError, type Context, OPERATOR, print, requiredRedisUrl } from '../context.ts';
 import { countText, facts, table, time } from '../output/table.ts';
 import { NONE } from '../output/values.ts';
-import type { DeadLetter, QueueStatus } from '../queue-admin.ts';
+import type { DeadLetter, QueueAdmin, QueueStatus } from '../queue-admin.ts';
 import { toWhole, verb } from './verb.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 100_000;
 
-const open = async (context: Context) => {
+async function withQueue<T>(context: Context, use: (queue: QueueAdmin) => Promise<T>): Promise<T> {
   const config = context.config();
   const redisUrl = requiredRedisUrl(config);
-  const { openQueueAdmin } = await import('../queue-admin.ts');
-  return openQueueAdmin(redisUrl, config.REDIS_PREFIX);
-};
-
-async function withQueue<T>(
-  context: Context,
-  use: (queue: Awaited<ReturnType<typeof open>>) => Promise<T>,
-): Promise<T> {
-  const queue = await open(context);
-  try {
-    return await use(queue);
-  } catch (error) {
-    throw queue.lost ?? error;
-  } finally {
-    await queue.close();
-  }
+  const { withQueueAdmin } = await import('../queue-admin.ts');
+  return withQueueAdmin(redisUrl, config.REDIS_PREFIX, use);
 }
 
 /**

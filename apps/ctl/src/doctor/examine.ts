@@ -1,9 +1,9 @@
 import { type Db, SchemaVersion } from '@tidegate/db';
 import { DAY_MS, dayOf, monthOf } from '@tidegate/limits';
-import { openQueueAdmin } from '../queue-admin.ts';
+import { withQueueAdmin } from '../queue-admin.ts';
 import { type Called, callFindings } from './calls.ts';
 import { examineLedgers, LEDGER_CHECKS, leaseFinding } from './ledgers.ts';
-import { type LiveStateReader, openLiveReader } from './live-state.ts';
+import { type LiveStateReader, withLiveState } from './live-state.ts';
 import { leftWorkloadFinding, modelFinding, upstreamKeyFinding } from './models.ts';
 import { type DoctorReport, type Finding, wrong } from './report.ts';
 import { compareHours, compareTimes, examineRefusals } from './rollups.ts';
@@ -39,7 +39,11 @@ export async function examine(patient: Patient): Promise<DoctorReport> {
         leaseFinding(await live.instances()),
       ]),
     ),
-    attempt(patient, ['queue'], () => withQueue(patient)),
+    attempt(patient, ['queue'], () =>
+      withQueueAdmin(patient.redisUrl, patient.redisPrefix, async (queue) => [
+        queueFinding(await queue.status()),
+      ]),
+    ),
   ]);
   const findings = looks.flat();
   return { healthy: findings.every(({ ok }) => ok), findings };
@@ -90,27 +94,7 @@ async function attempt(
   }
 }
 
-async function withLive(
+const withLive = (
   { redisUrl, redisPrefix }: Patient,
   look: (live: LiveStateReader) => Promise<Finding[]>,
-): Promise<Finding[]> {
-  const live = openLiveReader(redisUrl, redisPrefix);
-  try {
-    return await look(live);
-  } catch (error) {
-    throw live.lost ?? error;
-  } finally {
-    live.close();
-  }
-}
-
-async function withQueue({ redisUrl, redisPrefix }: Patient): Promise<Finding[]> {
-  const queue = openQueueAdmin(redisUrl, redisPrefix);
-  try {
-    return [queueFinding(await queue.status())];
-  } catch (error) {
-    throw queue.lost ?? error;
-  } finally {
-    await queue.close();
-  }
-}
+): Promise<Finding[]> => withLiveState(redisUrl, redisPrefix, look);

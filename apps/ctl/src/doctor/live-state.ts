@@ -1,5 +1,6 @@
 import { instancesKey, leaseKey, monthKey, orgStateKey, outboxKey } from '@tidegate/contracts';
-import { connectRedis } from '../redis.ts';
+import type { RedisClient } from '@tidegate/redis';
+import { withRedis } from '../redis.ts';
 
 /** What Redis holds of one organization, all read at the same moment. */
 export interface LiveOrg {
@@ -26,26 +27,25 @@ export interface LiveStateReader {
   info(): Promise<string>;
   /** Unix milliseconds. */
   nowMs(): Promise<number>;
-  /** Why the connection was lost, if it was. */
-  readonly lost: Error | null;
-  close(): void;
 }
 
 /** More instances are left out. */
 const MAX_INSTANCES = 1_000;
 
-export function openLiveReader(redisUrl: string, prefix: string): LiveStateReader {
-  const link = connectRedis(redisUrl);
-  const { client } = link;
+/** Connects to Redis, calls `use`, and disconnects. */
+export const withLiveState = <T>(
+  redisUrl: string,
+  prefix: string,
+  use: (live: LiveStateReader) => Promise<T>,
+): Promise<T> => withRedis(redisUrl, (client) => use(readerOf(client, prefix)));
+
+function readerOf(client: RedisClient, prefix: string): LiveStateReader {
   const nowMs = async () => {
     // In a cluster, `time` goes to any node.
     const [seconds, micros] = await client.time();
     return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   };
   return {
-    get lost() {
-      return link.lost;
-    },
     info: () => client.info(),
     nowMs,
     async org(orgId, month) {
@@ -78,6 +78,5 @@ export function openLiveReader(redisUrl: string, prefix: string): LiveStateReade
       const beats = await Promise.all(ids.map((id) => client.hget(leaseKey(prefix, id), 'beat_ms')));
       return ids.map((instanceId, i) => ({ instanceId, silentMs: redisNowMs - Number(beats[i] ?? 0) }));
     },
-    close: () => client.disconnect(),
   };
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testClock } from '@tidegate/testing';
+import { eventually, testClock, untilOneWaitsForALock, waitingForLocks } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import type { Actor } from '../access/access.ts';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import { recordAccountEvent } from './events.ts';
 
 const db = ownTestDb();
@@ -164,7 +164,7 @@ describe('deleting an account', () => {
     const { deleted } = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${other} FOR UPDATE`;
       const deleting = fixture.control.deleteAccount(user, { email: user.email });
-      await eventually(async () => (await waiting(db())) === 1);
+      await untilOneWaitsForALock(db());
       const { orgId } = await tx.invitation.delete({ where: { id } });
       await tx.member.create({ data: { orgId, userId: user.userId, role: 'viewer' } });
       return { deleted: deleting };
@@ -181,13 +181,13 @@ describe('deleting an account', () => {
     const { deleting, adding } = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${own} FOR UPDATE`;
       const deleting = fixture.control.deleteAccount(user, { email });
-      await eventually(async () => (await waiting(db())) === 1);
+      await untilOneWaitsForALock(db());
       let added = false;
       const adding = fixture.control.addMember(OPERATOR, { org: other, email, role: 'owner' });
       void adding.finally(() => {
         added = true;
       });
-      await eventually(async () => added || (await waiting(db())) === 2);
+      await eventually(async () => added || (await waitingForLocks(db())) === 2);
       return { deleting, adding };
     });
     expect(value(await deleting).left).toEqual([own]);

@@ -1,4 +1,4 @@
-import { conditionFromWire, LOCAL_POOL } from '@tidegate/contracts';
+import { conditionFromWire } from '@tidegate/contracts';
 import type { PoolAddress, ServiceIdentity } from '@tidegate/runtime';
 import type { ConditionNow, PoolActivity, RunnerPort } from '../deps.ts';
 import { type Closable, DEADLINES, type Deadlines, type Rpc, rpc } from './rpc.ts';
@@ -11,18 +11,14 @@ type Client = ReturnType<Rpc['createRunnerClient']>;
 /**
  * A client of the runners that lead their pools. Connects with the first call.
  *
- * @param addresses where each pool's runners are; a string is the address of the pool `local`
+ * @param addresses where each pool's runners are
  */
 export function runnerOverGrpc(
-  addresses: string | readonly PoolAddress[],
+  addresses: readonly PoolAddress[],
   caller?: ServiceIdentity,
   { deadlines = DEADLINES }: { readonly deadlines?: Deadlines } = {},
 ): RunnerPort & Closable {
-  const runners = new Runners(
-    typeof addresses === 'string' ? [{ pool: LOCAL_POOL, address: addresses }] : addresses,
-    caller,
-    deadlines,
-  );
+  const runners = new Runners(addresses, caller, deadlines);
   const { pools } = runners;
   return {
     pools,

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testClock } from '@tidegate/testing';
+import { testClock, untilOneWaitsForALock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
 type Member = Awaited<ReturnType<Fixture['user']>>;
@@ -259,7 +259,7 @@ describe('an invitation', () => {
       async (tx) => {
         await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
         const accepting = fixture.control.acceptInvitation(null, { token, ...account });
-        await eventually(async () => (await waiting(db())) === 1);
+        await untilOneWaitsForALock(db());
         await tx.member.deleteMany({ where: { userId: owner.userId } });
         return { accepted: accepting };
       },

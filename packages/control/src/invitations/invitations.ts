@@ -132,8 +132,7 @@ export async function withdrawInvitation(
     if (!still.ok) return still;
     const row = await tx.invitation.findFirst({ where: { id, orgId } });
     if (!row) return refuse('not_found', 'This invitation no longer exists.', 'id');
-    const { count } = await tx.invitation.deleteMany({ where: { id } });
-    if (count === 0) return refuse('not_found', 'This invitation no longer exists.', 'id');
+    await tx.invitation.delete({ where: { id } });
     const details = { email: row.email, role: row.role };
     await audit(tx, actor, deps.now(), [{ orgId, action: 'member.withdraw', target: id, details }]);
     return ok(view(row));

@@ -70,6 +70,7 @@ export interface PageOf {
   readonly expiresAt: Date;
 }
 
+/** Creates a key. The caller has locked the organization. */
 export async function insertKey(
   deps: ControlDeps,
   tx: Tx,
@@ -115,15 +116,11 @@ export async function insertKey(
 }
 
 /**
- * Checks whether there is room for another key. It locks the organization's row, so that concurrent
- * creations cannot exceed the plan's limit together. Page keys that have expired take no room.
+ * Checks whether there is room for another key. The organization is locked, so concurrent creations
+ * cannot exceed the plan's limit together. Page keys that have expired take no room.
  */
 async function checkRoom(tx: Tx, orgId: string, nowMs: number): Promise<Result<null>> {
-  await tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;
-  // A separate statement: one that had waited for the lock would still see the plan from before.
-  const [plan] = await tx.$queryRaw<{ name: string; keys: number }[]>`
-    SELECT plan.name, plan.keys FROM org JOIN plan ON plan.id = org.plan_id WHERE org.id = ${orgId}`;
-  if (!plan) return refuse('not_found', 'The organization no longer exists.', 'org');
+  const { plan } = await tx.org.findUniqueOrThrow({ where: { id: orgId }, select: { plan: true } });
   await tx.apiKey.deleteMany({ where: { orgId, expiresAt: { lte: new Date(nowMs) } } });
   const [count] = await tx.$queryRaw<{ total: number; valid: number }[]>`
     SELECT count(*)::int AS total, (count(*) FILTER (WHERE revoked_at IS NULL))::int AS valid
@@ -133,7 +130,7 @@ async function checkRoom(tx: Tx, orgId: string, nowMs: number): Promise<Result<n
   if (valid >= most) {
     return refuse(
       'limit_reached',
-      `The plan ${plan.name} has room for ${most} keys that are not revoked: revoke ${valid > most ? 'keys' : 'one'} first.`,
+      `The plan ${plan.name} has room for ${most === 1 ? '1 key that is' : `${most} keys that are`} not revoked: revoke ${valid > most ? 'keys' : 'one'} first.`,
     );
   }
   if (total >= KEY_RULES.perOrg.total) {

@@ -1,15 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testClock } from '@tidegate/testing';
+import { eventually, testClock, untilOneWaitsForALock, waitingForLocks } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
-import {
-  createFixture,
-  type Fixture,
-  OPERATOR,
-  refusal,
-  SESSION_IDLE_MS,
-  value,
-  waiting,
-} from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, SESSION_IDLE_MS, value } from '../fixture.ts';
 
 type Owner = Awaited<ReturnType<Fixture['user']>>;
 
@@ -145,7 +137,7 @@ describe('a page key that is being created', () => {
     const { making } = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${going.userId} FOR NO KEY UPDATE`;
       const made = fixture.control.createPageKey(going, { org, session });
-      await eventually(async () => (await waiting(db())) === 1);
+      await untilOneWaitsForALock(db());
       await tx.session.delete({ where: { id: session } });
       return { making: made };
     });
@@ -160,10 +152,10 @@ describe('a page key that is being created', () => {
       await tx.$executeRaw`LOCK TABLE audit_event IN SHARE MODE`;
       // The session still existed, and the key is written. Only its event is not.
       const made = fixture.control.createPageKey(going, { org, session });
-      await eventually(async () => (await waiting(db())) === 1);
+      await untilOneWaitsForALock(db());
       await db().session.delete({ where: { id: session } });
       const ended = fixture.control.endPageKeys(going);
-      await eventually(async () => (await waiting(db())) === 2);
+      await eventually(async () => (await waitingForLocks(db())) === 2);
       return { making: made, ending: ended };
     });
     expect((await making).ok).toBe(true);

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ensureRequestPartitions } from '@tidegate/db';
-import { eventually, testClock } from '@tidegate/testing';
+import { eventually, testClock, waitingForLocks } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -88,7 +88,7 @@ describe('a key that a page creates', () => {
     const both = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const making = [fixture.pageKey(owner, org), fixture.pageKey(owner, org)];
-      await eventually(async () => (await waiting(db())) === 2);
+      await eventually(async () => (await waitingForLocks(db())) === 2);
       return { making };
     });
     const made = (await Promise.all(both.making)).map((result) => value(result).id);

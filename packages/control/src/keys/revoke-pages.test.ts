@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Db } from '@tidegate/db';
-import { eventually, testClock } from '@tidegate/testing';
+import { testClock, untilOneWaitsForALock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 type Owner = Awaited<ReturnType<Fixture['user']>>;
 
@@ -40,7 +40,7 @@ async function whileLocked<T>(
       const running = begin();
       // Nothing awaits it before the end of the transaction.
       running.catch(() => {});
-      await eventually(async () => (await waiting(db())) === 1);
+      await untilOneWaitsForALock(db());
       await then(tx);
       return { begun: running };
     },

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
-import type { ControlDeps, Tx } from '../deps.ts';
+import type { ControlDeps } from '../deps.ts';
 import { orgField } from '../fields.ts';
 import { withdrawInvitations } from '../invitations/withdraw.ts';
 import { endRevokedPages, type RevokedPageKey, revokePageKeys } from '../keys/revoke-pages.ts';
@@ -25,16 +25,7 @@ export async function setMemberRole(
 ): Promise<Result<MemberView>> {
   const parsed = parseInput(memberInput, input);
   if (!parsed.ok) return parsed;
-  const { role } = parsed.value;
-  return changeMember(
-    deps,
-    actor,
-    { ...parsed.value, action: 'member.setRole', losesOwner: role !== 'owner', losesMember: false },
-    async (tx, where) => {
-      await tx.member.update({ where, data: { role } });
-      return { role };
-    },
-  );
+  return changeMember(deps, actor, { ...parsed.value, action: 'member.setRole' });
 }
 
 const removeInput = z.object({ org: orgField, email: emailField });
@@ -51,15 +42,7 @@ export async function removeMember(
 ): Promise<Result<MemberView>> {
   const parsed = parseInput(removeInput, input);
   if (!parsed.ok) return parsed;
-  return changeMember(
-    deps,
-    actor,
-    { ...parsed.value, action: 'member.remove', losesOwner: true, losesMember: true },
-    async (tx, where) => {
-      await tx.member.delete({ where });
-      return {};
-    },
-  );
+  return changeMember(deps, actor, { ...parsed.value, action: 'member.remove' });
 }
 
 const leaveInput = z.object({ org: orgField });
@@ -74,26 +57,15 @@ export async function leaveOrg(
   const parsed = parseInput(leaveInput, input);
   if (!parsed.ok) return parsed;
   if (actor.kind === 'operator') return refuse('forbidden', 'Operators belong to no organization.');
-  const { email } = actor;
-  return changeMember(
-    deps,
-    actor,
-    { ...parsed.value, email, action: 'member.leave', losesOwner: true, losesMember: true },
-    async (tx, where) => {
-      await tx.member.delete({ where });
-      return {};
-    },
-  );
+  return changeMember(deps, actor, { ...parsed.value, email: actor.email, action: 'member.leave' });
 }
 
 interface Change {
   readonly org?: string | undefined;
   readonly email: string;
   readonly action: 'member.setRole' | 'member.remove' | 'member.leave';
-  /** Whether an owner would no longer be one afterwards. */
-  readonly losesOwner: boolean;
-  /** Whether the member would no longer be one afterwards. */
-  readonly losesMember: boolean;
+  /** The new role. Absent: the membership ends. */
+  readonly role?: Role;
 }
 
 interface Changed {
@@ -104,39 +76,41 @@ interface Changed {
 async function changeMember(
   deps: ControlDeps,
   actor: Actor,
-  change: Change,
-  apply: (tx: Tx, where: { orgId_userId: { orgId: string; userId: string } }) => Promise<{ role?: Role }>,
+  { org: ref, email, action, role: newRole }: Change,
 ): Promise<Result<MemberView>> {
-  const org = await access(deps, actor, change.org, change.action);
+  const org = await access(deps, actor, ref, action);
   if (!org.ok) return org;
   const orgId = org.value.id;
+  const endsAsOwner = newRole === 'owner';
   const changed = await deps.db.$transaction(async (tx): Promise<Result<Changed>> => {
-    const still = await lockedAccess(deps, tx, actor, orgId, change.action);
+    const still = await lockedAccess(deps, tx, actor, orgId, action);
     if (!still.ok) return still;
-    const { email } = change;
     const member = await tx.member.findFirst({ where: { orgId, user: { email } }, include: { user: true } });
     if (!member) return refuse('not_found', `${email} is not a member.`, 'email');
-    if (change.losesOwner && member.role === 'owner') {
+    if (!endsAsOwner && member.role === 'owner') {
       const owners = await tx.member.count({ where: { orgId, role: 'owner' } });
       if (owners === 1)
         return refuse('conflict', `${email} is the only owner: an organization always keeps one.`, 'email');
     }
     const { userId, createdAt, user } = member;
-    const { role = member.role } = await apply(tx, { orgId_userId: { orgId, userId } });
+    const where = { orgId_userId: { orgId, userId } };
+    if (newRole === undefined) await tx.member.delete({ where });
+    else await tx.member.update({ where, data: { role: newRole } });
+    const role = newRole ?? member.role;
     const atMs = deps.now();
     const withdrawn = await withdrawInvitations(tx, atMs, {
       orgIds: [orgId],
-      of: change.losesMember ? email : undefined,
-      by: change.losesOwner ? email : undefined,
+      of: newRole === undefined ? email : undefined,
+      by: endsAsOwner ? undefined : email,
     });
-    const from = change.action === 'member.setRole' ? { from: member.role } : {};
+    const from = newRole === undefined ? {} : { from: member.role };
     await audit(tx, actor, atMs, [
-      { orgId, action: change.action, target: userId, details: { email, role, ...from } },
+      { orgId, action, target: userId, details: { email, role, ...from } },
       ...withdrawn,
     ]);
-    const pageKeys = change.losesOwner
-      ? await revokePageKeys(tx, actor, atMs, { userIds: [userId], orgIds: [orgId] })
-      : [];
+    const pageKeys = endsAsOwner
+      ? []
+      : await revokePageKeys(tx, actor, atMs, { userIds: [userId], orgIds: [orgId] });
     const now = { userId, email, name: user.name, role, since: createdAt.toISOString() };
     return ok({ member: now, pageKeys });
   });

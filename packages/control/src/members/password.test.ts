@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { newUserId } from '@tidegate/contracts';
-import { eventually, testClock } from '@tidegate/testing';
+import { eventually, testClock, untilOneWaitsForALock, waitingForLocks } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
-import { createFixture, type Fixture, hashPassword, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, hashPassword, OPERATOR, refusal, value } from '../fixture.ts';
 
 const db = ownTestDb();
 let fixture: Fixture;
@@ -113,7 +113,7 @@ describe('a new password set by an operator', () => {
       async (tx) => {
         await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${id} FOR UPDATE`;
         const setting = [set('the one password'), set('the other one')];
-        await eventually(async () => (await waiting(db())) === 2);
+        await eventually(async () => (await waitingForLocks(db())) === 2);
         return setting;
       },
       { timeout: 60_000 },
@@ -130,7 +130,7 @@ describe('a new password set by an operator', () => {
       async (tx) => {
         await tx.$queryRaw`SELECT id FROM org WHERE slug = ${gone} FOR UPDATE`;
         const result = fixture.control.setPassword(OPERATOR, { email: 'ada@gone.example' });
-        await eventually(async () => (await waiting(db())) === 1);
+        await untilOneWaitsForALock(db());
         await tx.org.delete({ where: { slug: gone } });
         // Wrapped in an object, so that the transaction does not wait for what is waiting for it.
         return { result };

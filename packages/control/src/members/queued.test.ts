@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually, testClock } from '@tidegate/testing';
+import { testClock, untilOneWaitsForALock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import type { Actor } from '../access/access.ts';
 import type { Control } from '../control.ts';
 import type { Tx } from '../deps.ts';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import type { Result } from '../result.ts';
 
 const db = ownTestDb();
@@ -126,7 +126,7 @@ async function meanwhile(
     async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const result = change(control, owner, asked);
-      await eventually(async () => (await waiting(db())) === 1);
+      await untilOneWaitsForALock(db());
       await happens({ tx, userId: owner.userId });
       // Wrapped in an object, so that the transaction does not wait for what is waiting for it.
       return { result, before, trail };

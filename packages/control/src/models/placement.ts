@@ -1,5 +1,6 @@
+import { LOCAL_POOL } from '@tidegate/contracts';
 import type { Actor } from '../access/access.ts';
-import { type ControlDeps, type Tx, usualPool } from '../deps.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 /**
@@ -10,7 +11,8 @@ export function poolFor(
   actor: Actor,
   wanted: string | undefined,
 ): Result<string> {
-  const usual = usualPool(pools);
+  // Without a name, the model gets this one.
+  const usual = pools.includes(LOCAL_POOL) ? LOCAL_POOL : (pools[0] ?? LOCAL_POOL);
   const pool = wanted ?? usual;
   if (pool !== usual && actor.kind !== 'operator')
     return refuse('forbidden', 'Only an operator of the installation may choose a pool.', 'pool');

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testClock } from '@tidegate/testing';
+import { eventually, testClock, waitingForLocks } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import type { Actor } from '../access/access.ts';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import { MOST_SERVERS } from './servers.ts';
 
 const A_MODEL = 64;
@@ -68,7 +68,7 @@ describe("an organization's owners", () => {
     const answers = await db().$transaction(async (tx) => {
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const both = ['a', 'b'].map((name) => publish(name, 1));
-      await eventually(async () => (await waiting(db())) === both.length);
+      await eventually(async () => (await waitingForLocks(db())) === both.length);
       return both;
     });
     expect((await Promise.all(answers)).filter(({ ok }) => ok)).toHaveLength(1);

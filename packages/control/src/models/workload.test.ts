@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, testClock } from '@tidegate/testing';
+import { eventually, testClock, waitingForLocks } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const db = ownTestDb();
 let fixture: Fixture;
@@ -113,7 +113,7 @@ describe('a Kubernetes workload', () => {
       // Neither can be inserted before both have begun.
       await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
       const both = ['m', 'n'].map((name) => publish({ name }));
-      await eventually(async () => (await waiting(db())) === both.length);
+      await eventually(async () => (await waitingForLocks(db())) === both.length);
       return both;
     });
     const refused = (await Promise.all(answers)).flatMap((one) => (one.ok ? [] : one.refusal.code));

@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from '@jest/globals';
-import { eventually, testClock } from '@tidegate/testing';
+import { eventually, testClock, waitingForLocks } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
-import { createFixture, type Fixture, OPERATOR, refusal, value, waiting } from '../fixture.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import type { Result } from '../result.ts';
 
 const clock = testClock();
@@ -20,7 +20,7 @@ const queued = (org: string, changes: readonly (() => Promise<Result<unknown>>)[
       const results: Promise<Result<unknown>>[] = [];
       for (const change of changes) {
         results.push(change());
-        await eventually(async () => (await waiting(db())) === results.length);
+        await eventually(async () => (await waitingForLocks(db())) === results.length);
       }
       return { results };
     },

@@ -21,7 +21,7 @@ export interface Device {
 }
 
 interface Owner {
-  readonly userId: string;
+  readonly id: string;
   readonly email: string;
 }
 
@@ -33,8 +33,8 @@ export interface Devices {
    * @param least `second factor`: a password alone does not count
    */
   known(headers: Headers, email: string, least?: Proof): Device | null;
-  /** The Set-Cookie header by which the browser is known from now on. */
-  remember(headers: Headers, owner: Owner, by: Proof): string;
+  /** The answer's headers, with the cookie by which the browser is known from now on. */
+  remember(answer: Response, headers: Headers, owner: Owner, by: Proof): Headers;
 }
 
 type Signed = readonly [userId: string, id: string, endS: string];
@@ -69,13 +69,15 @@ export function createDevices({ secret, previousSecret, consoleUrl, now }: Devic
   };
   return {
     known,
-    remember(headers, { userId, email }, by) {
+    remember(answer, headers, { id: userId, email }, by) {
       const before = known(headers, email);
       const id = before?.userId === userId ? before.id : randomBase62(ID_CHARACTERS);
       const endS = String(Math.floor(now() / 1_000) + LASTS_S);
       const value = [userId, id, endS, sign(by, email, [userId, id, endS])].join('.');
       const attributes = `Max-Age=${LASTS_S}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
-      return `${nameOf(email)}=${value}; ${attributes}`;
+      const all = new Headers(answer.headers);
+      all.append('set-cookie', `${nameOf(email)}=${value}; ${attributes}`);
+      return all;
     },
   };
 }

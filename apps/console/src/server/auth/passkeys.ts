@@ -151,11 +151,7 @@ async function signIn(
   if (response.status >= 500) throw new Error(`a passkey's sign-in failed with ${response.status}`);
   if (!response.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
   const { user } = (await response.json()) as { user: { id: string; email: string } };
-  const cookies = new Headers(response.headers);
-  cookies.append(
-    'set-cookie',
-    devices.remember(headers, { userId: user.id, email: user.email }, 'second factor'),
-  );
+  const cookies = devices.remember(response, headers, user, 'second factor');
   return { outcome: 'signed in', headers: cookies, userId: user.id };
 }
 

@@ -3,7 +3,7 @@ import { newUserId, randomBase62 } from '@tidegate/contracts';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import { hashPassword, symmetricDecrypt, symmetricEncrypt } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
-import { createDevices } from './devices.ts';
+import { createDevices, type Devices } from './devices.ts';
 import { createSignIn } from './sign-in.ts';
 
 const PASSWORD = 'a-long-enough-password';
@@ -80,15 +80,18 @@ it('a browser that signed in under the previous secret stays known, and is known
   const consoleUrl = 'https://console.example';
   const devicesWith = (secret: string, previousSecret?: string) =>
     createDevices({ secret, previousSecret, consoleUrl, now: Date.now });
-  const browserWith = (made: string) => new Headers({ cookie: made.split(';')[0] ?? '' });
-  const owner = { userId: newUserId(), email };
-  const old = browserWith(devices.remember(new Headers(), owner, 'password'));
+  const owner = { id: newUserId(), email };
+  const browserAfter = (signIn: Devices, browser: Headers) => {
+    const [cookie = ''] = signIn.remember(new Response(), browser, owner, 'password').getSetCookie();
+    return new Headers({ cookie: cookie.split(';')[0] ?? '' });
+  };
+  const old = browserAfter(devices, new Headers());
   const device = devices.known(old, email);
   expect(device?.id).toMatch(/^\w{20}$/);
   const both = devicesWith(NEW, OLD);
   expect(both.known(old, email)).toEqual(device);
   expect(both.known(old, 'bob@example.com')).toBeNull();
-  expect(devicesWith(NEW).known(browserWith(both.remember(old, owner, 'password')), email)).toEqual(device);
+  expect(devicesWith(NEW).known(browserAfter(both, old), email)).toEqual(device);
   for (const without of [devicesWith(NEW), devicesWith(NEW, OTHER)])
     expect(without.known(old, email)).toBeNull();
 });

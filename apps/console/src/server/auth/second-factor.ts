@@ -6,7 +6,6 @@ import {
   type SecondStep,
   type VerifiedStep,
   type WithCode,
-  withKnownBrowser,
 } from './second-step.ts';
 import type { OpenSession } from './sessions.ts';
 
@@ -82,7 +81,7 @@ async function begin({ auth }: SecondFactorOptions, { password, headers }: WithP
 }
 
 async function confirm(options: SecondFactorOptions, { code, headers }: WithCode): Promise<Changed> {
-  const { auth } = options;
+  const { auth, devices } = options;
   const session: Pick<OpenSession, 'user'> | null = await auth.api.getSession({ headers });
   if (!session || (await hasApp(options, session.user.id))) return { outcome: 'failed' };
   const response = await auth.api.verifyTOTP({
@@ -96,7 +95,7 @@ async function confirm(options: SecondFactorOptions, { code, headers }: WithCode
     const own = new Headers({ cookie: cookiesOf(response) });
     await auth.api.revokeOtherSessions({ headers: own });
   }
-  return { outcome: 'changed', headers: withKnownBrowser(options, response, headers, user) };
+  return { outcome: 'changed', headers: devices.remember(response, headers, user, 'second factor') };
 }
 
 async function renewCodes(

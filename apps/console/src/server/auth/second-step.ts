@@ -65,7 +65,7 @@ export async function completeStep(
   options: SecondFactorOptions,
   { code, headers }: WithCode,
 ): Promise<SecondStep> {
-  const { db, auth, now } = options;
+  const { db, auth, devices, now } = options;
   const given = compactCode(code);
   const by = APP_CODE.test(given) ? 'app' : 'recovery code';
   const step = await auth.api.getBegunSignIn({ headers });
@@ -91,7 +91,7 @@ export async function completeStep(
       await renew(db, codesKey(options, headers, user));
       return {
         outcome: 'signed in',
-        headers: withKnownBrowser(options, response, headers, user),
+        headers: devices.remember(response, headers, user, 'second factor'),
         userId: user.id,
         by,
       };
@@ -130,18 +130,6 @@ function codesKey(
 ): string {
   const device = devices.known(headers, email, 'second factor');
   return `codes:${digest(email)}${device?.userId === id ? ` device:${device.id}` : ''}`;
-}
-
-/** The answer's headers, with a cookie by which the browser is known from now on. */
-export function withKnownBrowser(
-  { devices }: SecondFactorOptions,
-  response: Response,
-  headers: Headers,
-  { id: userId, email }: VerifiedStep['user'],
-): Headers {
-  const all = new Headers(response.headers);
-  all.append('set-cookie', devices.remember(headers, { userId, email }, 'second factor'));
-  return all;
 }
 
 /**

@@ -128,9 +128,8 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
         return wrong(begunMs);
       }
       if (!user) return { outcome: 'second step', headers: response.headers };
-      const cookies = new Headers(response.headers);
-      cookies.append('set-cookie', devices.remember(headers, { userId: user.id, email }, 'password'));
-      return { outcome: 'signed in', headers: cookies };
+      const owner = { id: user.id, email };
+      return { outcome: 'signed in', headers: devices.remember(response, headers, owner, 'password') };
     },
   };
 }

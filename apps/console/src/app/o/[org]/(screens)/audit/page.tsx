@@ -4,8 +4,8 @@ import { auditFilterOf, auditInputOf, auditQueryOf, cursorOf, whyNoEvents } from
 import { AuditFilters } from '#audit/filters.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
-import { Link } from '#ui/link.tsx';
 import { Empty, Note, PageHeader } from '#ui/page.tsx';
+import { Pages } from '#ui/pages.tsx';
 import type { Query } from '#ui/query.ts';
 
 export const metadata: Metadata = { title: 'Audit' };
@@ -28,7 +28,6 @@ export default async function Audit({ params, searchParams }: AuditProps) {
   const refused = !listed.ok && listed.refusal.code === 'invalid_input' ? whyNoEvents(listed.refusal) : null;
   const page = refused === null ? read(listed) : { events: [], next: null };
   const path = `/o/${org.slug}/audit`;
-  const link = 'button button--secondary button--sm';
   return (
     <>
       <PageHeader
@@ -66,18 +65,10 @@ export default async function Audit({ params, searchParams }: AuditProps) {
           )}
         </section>
       ) : null}
-      <nav className="mt-4 flex justify-end gap-2" aria-label="Pages">
-        {cursor.before ? (
-          <Link href={`${path}${auditQueryOf(filter)}`} className={link}>
-            Newest
-          </Link>
-        ) : null}
-        {page.next ? (
-          <Link href={`${path}${auditQueryOf(filter, { before: page.next })}`} className={link}>
-            Older
-          </Link>
-        ) : null}
-      </nav>
+      <Pages
+        newest={cursor.before ? `${path}${auditQueryOf(filter)}` : null}
+        older={page.next ? `${path}${auditQueryOf(filter, { before: page.next })}` : null}
+      />
     </>
   );
 }

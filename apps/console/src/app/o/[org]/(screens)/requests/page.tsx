@@ -12,6 +12,7 @@ import { unknownIn } from '#requests/unknown.ts';
 import { requireOrg } from '#session/current.ts';
 import { Link } from '#ui/link.tsx';
 import { Empty, Note, PageHeader } from '#ui/page.tsx';
+import { Pages } from '#ui/pages.tsx';
 import type { Query } from '#ui/query.ts';
 
 export const metadata: Metadata = { title: 'Requests' };
@@ -104,22 +105,3 @@ const RequestsHeader = ({ path, mayFollow }: { path: string; mayFollow: boolean 
     }
   />
 );
-
-/** Addresses of the first page and of the next one. Null: this is the first page, or the last. */
-function Pages({ newest, older }: { newest: string | null; older: string | null }) {
-  const look = 'button button--secondary button--sm';
-  return (
-    <nav className="mt-4 flex min-h-8 justify-end gap-2" aria-label="Pages">
-      {newest === null ? null : (
-        <Link href={newest} className={look}>
-          Newest
-        </Link>
-      )}
-      {older === null ? null : (
-        <Link href={older} className={look}>
-          Older
-        </Link>
-      )}
-    </nav>
-  );
-}

@@ -3,6 +3,7 @@ import type { Metadata } from 'next';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
+import { givenTexts, type Query } from '#ui/query.ts';
 import { wantedCount } from '#ui/wanted-rows.ts';
 import { choiceOf, periodOf } from '#usage/filter.ts';
 import { chosenOf, optionsOf } from '#usage/options.ts';
@@ -13,7 +14,7 @@ export const metadata: Metadata = { title: 'Usage' };
 
 interface UsageProps {
   readonly params: Promise<{ org: string }>;
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+  readonly searchParams: Promise<Query>;
 }
 
 export default async function Usage({ params, searchParams }: UsageProps) {
@@ -28,8 +29,7 @@ export default async function Usage({ params, searchParams }: UsageProps) {
     await control.showUsage(actor, {
       ...of,
       maxRows: wantedCount(query, MAX_USAGE_ROWS),
-      ...(keyId ? { keyId } : {}),
-      ...(modelId ? { modelId } : {}),
+      ...givenTexts(choice),
     }),
   );
   // The chosen key and model may have no usage together. Then a row of each alone has its name.

@@ -8,6 +8,7 @@ import { read, requireOrg } from '#session/current.ts';
 import { Link } from '#ui/link.tsx';
 import { whole } from '#ui/numbers.ts';
 import { Empty, Note, PageHeader, Panel } from '#ui/page.tsx';
+import type { Query } from '#ui/query.ts';
 import { Time } from '#ui/time.tsx';
 
 export const metadata: Metadata = { title: 'Errors' };
@@ -26,7 +27,7 @@ const SPANS = { '24h': { hours: 24 }, '7d': { days: 7 }, '30d': { days: 30 } } a
 
 interface ErrorsProps {
   readonly params: Promise<{ org: string }>;
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+  readonly searchParams: Promise<Query>;
 }
 
 export default async function Errors({ params, searchParams }: ErrorsProps) {

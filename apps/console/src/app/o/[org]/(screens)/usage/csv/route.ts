@@ -1,6 +1,7 @@
 import { streamOf } from '#server/http/streamed.ts';
 import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
+import { givenTexts } from '#ui/query.ts';
 import { csvOfUsage } from '#usage/csv.ts';
 import { choiceOf, fileNameOf, periodOf } from '#usage/filter.ts';
 
@@ -16,8 +17,7 @@ export async function GET(
   if (!user) return new Response(null, { status: 401 });
   const { org } = await params;
   const query = Object.fromEntries(new URL(request.url).searchParams);
-  const { keyId, modelId } = choiceOf(query);
-  const of = { org, ...(keyId ? { keyId } : {}), ...(modelId ? { modelId } : {}) };
+  const of = { org, ...givenTexts(choiceOf(query)) };
   const { control } = services();
   const usage = await control.showUsage(user.actor, { ...of, ...periodOf(query).span, brief: true });
   if (!usage.ok) return new Response(null, { status: 404 });
