@@ -21,9 +21,9 @@ const loginOf = (service: DatabaseService): string => `tidegate_${service}_login
  *
  * @param url of a user that may create roles
  * @param answerTimeoutMs for each statement, without the time for which another migrator is waited
- * for
- * @throws ConnectError, or an error that says why a login cannot be created and, if the user may not
- * create roles, what to do
+ *   for
+ * @throws ConnectError, or an error that says why a login cannot be created and, if the user may
+ *   not create roles, what to do
  */
 export async function createLogins(
   url: string,
