@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually, totp } from '@tidegate/testing';
+import { closeDb, createDb } from '@tidegate/db';
+import { eventually, PATIENT_DB, totp } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessibleInBoth, expectSound } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
@@ -157,6 +158,33 @@ export function describeAccount(site: Site): void {
           'account.renewRecoveryCodes',
           'account.disableTwoFactor',
         ]);
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'is told whom to ask when its second factor can no longer be read',
+      async () => {
+        const account = await site.person('viewer');
+        const { page } = await site.signedIn(account);
+        await page.goto(`${site.url()}/account`);
+        await page.getByRole('link', { name: 'Set up' }).click();
+        await page.waitForURL('**/account/two-factor');
+        const { app } = await setUp(page);
+        await page.waitForURL('**/account');
+        const db = createDb(site.stack().info.postgres, { ...PATIENT_DB, maxConnections: 1 });
+        // As if another secret than the console's had encrypted it.
+        await db.twoFactor.updateMany({
+          where: { user: { email: account.email } },
+          data: { secret: '$ba$1$00' },
+        });
+        await closeDb(db);
+        const { page: later, errors } = await site.visit();
+        await givePassword(later, site, account.email);
+        await giveCode(later, totp(app));
+        await later.getByText('can no longer read this second factor. Ask an operator').waitFor();
+        await expectSound(later);
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,
