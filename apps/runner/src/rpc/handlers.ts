@@ -17,28 +17,19 @@ import type { ModelStatus } from '../fleet/model-status.ts';
 import { Feed } from '../watch/feed.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import { type InspectOptions, inspectHandler } from './inspect.ts';
+import { Status, toStatus, UNKNOWN_MODEL } from './status.ts';
 import { traceWake, wakingRequestOf } from './wakes.ts';
 
 export interface HandlersOptions {
   readonly fleet: Fleet;
   readonly catalog: CatalogSource;
   readonly gateways: Gateways;
-  readonly inspection: InspectOptions;
+  readonly inspection: Omit<InspectOptions, 'logger'>;
   readonly logger: Logger;
   /** Null: off. */
   readonly tracing: Tracing | null;
   readonly checkWorkload: (settings: KubernetesSettings) => Promise<CheckedWorkload>;
 }
-
-class Status extends Error {
-  readonly code: status;
-  constructor(code: status, message: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
-const UNKNOWN_MODEL = () => new Status(status.NOT_FOUND, 'no such model');
 
 /**
  * The runner's calls. An unknown model is NOT_FOUND. What the runner cannot do right now is
@@ -90,7 +81,7 @@ export function createHandlers({
       callback(null, { models, replicas: fleet.replicas(orgId) });
     },
     GetRoom: (_call, callback) => callback(null, { room: fleet.room() }),
-    Inspect: inspectHandler(inspection),
+    Inspect: inspectHandler({ ...inspection, logger }),
     Watch: watchHandler(gateways, catalog),
   };
 }
@@ -144,9 +135,3 @@ const toState = ({ modelId, condition, reason, revision }: ModelStatus): ModelSt
   revision,
   condition: WIRE_CONDITIONS[condition],
 });
-
-function toStatus(err: unknown, logger: Logger): Partial<ServiceError> {
-  if (err instanceof Status) return { code: err.code, details: err.message };
-  logger.error({ err }, 'a call failed');
-  return { code: status.UNAVAILABLE, details: 'the runner cannot do that right now' };
-}

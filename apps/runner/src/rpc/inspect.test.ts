@@ -74,6 +74,18 @@ describe('a check of servers for a published model', () => {
     expect(keys.size).toBe(0);
   });
 
+  it('answers UNAVAILABLE and logs the error if Postgres does not give the key', async () => {
+    const logs: string[] = [];
+    const { client } = await harness.start({ logTo: (line) => logs.push(line) });
+    const upstreamKeyOf = await publish(seal(harness.secretKey, 'sk-kept'));
+    await harness.db.$executeRaw`ALTER TABLE model RENAME TO lost`;
+    const asked = { baseUrl: 'http://127.0.0.1:9/v1', upstreamKeyOf };
+    await expect(callUnary(client, 'inspect', asked, { deadlineMs: 60_000 })).rejects.toMatchObject({
+      code: status.UNAVAILABLE,
+    });
+    expect(logs.filter((line) => line.includes('"a call failed"'))).toHaveLength(1);
+  });
+
   it('has room for a test of 64 servers for one organization, and for others meanwhile', async () => {
     const { baseUrl } = await startRecordingServer();
     let asked = 0;

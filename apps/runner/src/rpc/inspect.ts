@@ -1,9 +1,11 @@
 import { status } from '@grpc/grpc-js';
 import { MAX_REPLICAS } from '@tidegate/contracts/driver-settings';
 import type { InspectRequest__Output, InspectResponse, RunnerHandlers } from '@tidegate/rpc';
+import type { Logger } from '@tidegate/runtime';
 import { KEY_CANNOT_BE_UNSEALED } from '../catalog/spec.ts';
 import type { ModelStore } from '../catalog/store.ts';
 import { checkServer } from '../drivers/probe/check.ts';
+import { Status, toStatus, UNKNOWN_MODEL } from './status.ts';
 
 const AT_ONCE = 128;
 /** So that no organization locks out the others. As many as a model may have servers. */
@@ -13,6 +15,7 @@ export interface InspectOptions {
   readonly store: Pick<ModelStore, 'upstreamKey'>;
   /** How long each of a server's answers may take. */
   readonly timeoutMs: number;
+  readonly logger: Logger;
 }
 
 /** Answers Inspect calls. */
@@ -23,7 +26,7 @@ export function inspectHandler(options: InspectOptions): RunnerHandlers['Inspect
     const { orgId } = call.request;
     const ofOrg = runningOf.get(orgId) ?? 0;
     if (running >= AT_ONCE || ofOrg >= AT_ONCE_OF_ORG) {
-      callback({ code: status.RESOURCE_EXHAUSTED, details: 'too many servers are being checked' });
+      callback(TOO_MANY());
       return;
     }
     running++;
@@ -32,8 +35,8 @@ export function inspectHandler(options: InspectOptions): RunnerHandlers['Inspect
     call.on('cancelled', () => gone.abort());
     void inspect(call.request, options, gone.signal)
       .then(
-        (found) => (found ? callback(null, found) : callback(UNKNOWN)),
-        () => callback({ code: status.UNAVAILABLE, details: 'the runner cannot do that right now' }),
+        (found) => callback(null, found),
+        (err: unknown) => callback(toStatus(err, options.logger)),
       )
       .finally(() => {
         running--;
@@ -44,9 +47,8 @@ export function inspectHandler(options: InspectOptions): RunnerHandlers['Inspect
   };
 }
 
-const UNKNOWN = { code: status.NOT_FOUND, details: 'no such model' };
+const TOO_MANY = () => new Status(status.RESOURCE_EXHAUSTED, 'too many servers are being checked');
 
-/** Null: the model whose key is wanted is not published. */
 async function inspect(
   {
     baseUrl,
@@ -57,9 +59,9 @@ async function inspect(
   }: InspectRequest__Output,
   { store, timeoutMs }: InspectOptions,
   signal: AbortSignal,
-): Promise<InspectResponse | null> {
+): Promise<InspectResponse> {
   const key = given.upstreamKeyOf ? await store.upstreamKey(given.upstreamKeyOf) : given.upstreamKey;
-  if (key === undefined) return null;
+  if (key === undefined) throw UNKNOWN_MODEL();
   if (key === null) return { problem: KEY_CANNOT_BE_UNSEALED };
   const checked = await checkServer({ baseUrl, name, nameAssumed, key, healthPath, timeoutMs }, signal);
   const { server, version, models = [] } = checked.described ?? {};
