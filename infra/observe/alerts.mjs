@@ -113,7 +113,8 @@ export const ALERTS = [
   },
   {
     name: 'TidegateFailedModelAsked',
-    expr: `(${FAILED}) and on (org, model) sum by (org, model) (rate(tidegate_gateway_completions_total[5m])) > 0`,
+    // More than one request, which a person who tries the model might send.
+    expr: `(${FAILED}) and on (org, model) sum by (org, model) (increase(tidegate_gateway_completions_total[5m])) > 1.5`,
     for: '2m',
     severity: 'page',
     summary: '{{ $labels.model }} has failed, and callers ask for it.',
