@@ -10,6 +10,8 @@ import { generousPlan } from '@tidegate/testing';
 import { Redis } from 'ioredis';
 
 const OPERATOR = { kind: 'operator' };
+/** Millions of rows take a slow disk minutes. */
+const SEEDING_TIMEOUT_MS = 600_000;
 const RUNNING_TIMEOUT_MS = 30_000;
 /** The highest limits that the contract allows a key. */
 const KEY = { name: 'Bench', requestsPerMinute: 6000, requestsAtOnce: 256 };
@@ -32,7 +34,7 @@ export async function startBench(env = {}, scale = {}, options = {}) {
   const caller = { token: vars.SERVICE_TOKEN, tls: null };
   const limiter = limiterOverGrpc(vars.LIMITER_ADDRESSES.split(','), caller);
   const runner = runnerOverGrpc([{ pool: 'local', address: vars.RUNNER_ADDRESS }], caller);
-  const db = createDb(stack.info.postgres);
+  const db = createDb(stack.info.postgres, { statementTimeoutMs: SEEDING_TIMEOUT_MS });
   const secretKey = Buffer.from(vars.SECRET_KEY, 'base64');
   const control = createControl({ db, limiter, runner, secretKey, now: Date.now });
   must(await control.setPlan(OPERATOR, { name: 'Bench', ...generousPlan() }));
