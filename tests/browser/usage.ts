@@ -220,7 +220,10 @@ export function describeUsage(site: Site): void {
         expect(tide).toHaveLength(10);
         for (const time of tide?.slice(5) ?? []) expect(time).toMatch(/^\d.* m?s$/);
         expect(await daysShown(page)).toBe(7);
-        await page.locator('.recharts-bar-rectangle path').first().click();
+        const bar = page.locator('.recharts-bar-rectangle path').first();
+        await bar.hover();
+        await page.getByText(/ UTCAnswered8Errors1$/).waitFor();
+        await bar.click();
         await page.waitForURL(/\/requests\?model=.*&from=.*T00%3A00&to=.*T00%3A00$/);
         const listed = page.getByLabel('List of requests').locator('tbody tr');
         await eventually(async () => (await listed.count()) === 9);

@@ -1,22 +1,9 @@
 import type { ErrorsView } from '@tidegate/control';
+import type { Series, StackedBar } from '../ui/bars.ts';
 
 /** As many codes as colours can be told apart. The rest are one series. */
 const DRAWN_MAX = 4;
 const OTHERS = 'Others';
-
-/** A stack of the chart. */
-export interface Series {
-  readonly name: string;
-  /** A CSS colour. */
-  readonly color: string;
-}
-
-/** A bar of the chart: its height in each series. */
-export interface BarOf {
-  readonly at: string;
-  readonly heights: readonly number[];
-  readonly total: number;
-}
 
 export interface CountedSteps extends Pick<ErrorsView, 'steps'> {
   /** The most frequent first. */
@@ -26,11 +13,11 @@ export interface CountedSteps extends Pick<ErrorsView, 'steps'> {
 /** What a chart of errors over time draws: the most frequent codes, and the others together. */
 export function seriesOf({ codes, steps }: CountedSteps): {
   series: Series[];
-  bars: BarOf[];
+  bars: StackedBar[];
 } {
   const drawn = codes.slice(0, DRAWN_MAX).map(({ code }) => code);
   const hasOthers = codes.length > drawn.length;
-  const series = drawn.map((name, i) => ({ name, color: `var(--chart-code-${i + 1})` }));
+  const series: Series[] = drawn.map((name, i) => ({ name, color: `var(--chart-code-${i + 1})` }));
   if (hasOthers) series.push({ name: OTHERS, color: 'var(--chart-code-others)' });
   const bars = steps.map(({ at, codes: counts }) => {
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);

@@ -23,6 +23,22 @@ export const BARS = {
   bar: { maxBarSize: 26, isAnimationActive: false },
 } as const;
 
+/** What one colour of a chart counts. */
+export interface Series {
+  readonly name: string;
+  /** A CSS colour. */
+  readonly color: string;
+}
+
+/** What a day or an hour of a chart shows. */
+export interface StackedBar {
+  /** A UTC day, YYYY-MM-DD, or the hour that begins at an instant, ISO 8601. */
+  readonly at: string;
+  /** One for each series. */
+  readonly heights: readonly number[];
+  readonly total: number;
+}
+
 const STEPS = [1, 2, 2.5, 5, 10];
 const MOST_STEPS = 5;
 
