@@ -3,9 +3,10 @@
 // client run on this machine. Also reports the CPU time that a decision costs each process (Linux),
 // which other work on the machine distorts less than the rate.
 //
-//   node bench/decisions.mjs [callers=64] [seconds=5] [rounds=3]
+//   node bench/decisions.mjs [callers=64] [seconds=5] [rounds=3] [replica=none|any|required]
 //
-// Several numbers of callers, as in 32,64, are measured one after the other.
+// Several numbers of callers, as in 32,64, are measured one after the other. With a replica, Redis
+// is a master behind Sentinel; "required" sets min-replicas-to-write.
 //
 // Run npm run build first.
 import { spawn } from 'node:child_process';
@@ -23,7 +24,7 @@ import {
   orgTagOf,
 } from '@tidegate/contracts';
 import { closeDb, createDb, migrate } from '@tidegate/db';
-import { findRedis, startPostgres, startRedis } from '@tidegate/embedded';
+import { findRedis, startPostgres, startRedis, startRedisSentinel } from '@tidegate/embedded';
 import { exitOf, stopChild, until } from '@tidegate/processes';
 import { createLimiterClient } from '@tidegate/rpc';
 import { freePort, generousPlan } from '@tidegate/testing';
@@ -35,7 +36,8 @@ const PLENTY = 10_000_000;
 /** Until the code of all three processes is compiled. Not reported. */
 const WARM_UP_S = 3;
 const [loads = '64', ...rest] = process.argv.slice(2);
-const [seconds = 5, rounds = 3] = rest.map(Number);
+const [seconds = 5, rounds = 3] = rest.slice(0, 2).map(Number);
+const replica = rest[2] ?? 'none';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Creates one organization whose limits are all checked but never reached. */
@@ -134,13 +136,24 @@ async function measure({ ask }, { orgId, keyIds }, cpus, { callers, forSeconds =
   return `${callers} callers: ${rate} decisions/s, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; CPU us a decision: ${costs.join(', ')}`;
 }
 
+async function openRedis(server, dir) {
+  if (replica === 'none') return startRedis({ server, dir, port: await freePort() });
+  const ports = { redis: [await freePort(), await freePort()], sentinel: await freePort() };
+  const minReplicas = replica === 'required' ? 1 : 0;
+  const { url, nodes, stop } = await startRedisSentinel({
+    ...{ server, dir, ports, minReplicas },
+    downAfterMs: 60_000,
+  });
+  return { url, pid: nodes[0].running.pid, stop };
+}
+
 const dir = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
 const undo = [() => rm(dir, { recursive: true, force: true })];
 try {
   const postgres = await startPostgres({ dataDir: join(dir, 'postgres'), port: await freePort() });
   undo.push(() => postgres.stop());
   const server = await findRedis({ localDir: join(root, '.local/redis-server') });
-  const redis = await startRedis({ server, dir: join(dir, 'redis'), port: await freePort() });
+  const redis = await openRedis(server, join(dir, 'redis'));
   undo.push(() => redis.stop());
   await migrate(postgres.url);
   const db = createDb(postgres.url);

@@ -185,6 +185,10 @@ describe("Redis' users", () => {
     }
   });
 
+  it('let the limiter await replicas', async () => {
+    expect(await connect('default').acl('DRYRUN', 'limiter', 'WAIT', '1', '0')).toBe('OK');
+  });
+
   it('bring a job from the limiter to metering, which tries again and gives up, and ctl replays it', async () => {
     const queue = (user: User) =>
       new Queue(QUEUE.name, { ...QUEUE, connection: connect(user), skipMetasUpdate: true });

@@ -15,6 +15,7 @@ import { connectDb, makeKey, makeOrg, openStore, PATIENT_MS, type TestKey } from
 import { beatingInstance, keepBeating, monthOfOrg, PATIENT_CALL, Rig } from '../testing/rig.ts';
 import { createRedis } from './connection.ts';
 import { createRedisLink } from './link.ts';
+import { Store } from './store.ts';
 
 const MASTERS = 3;
 const SLOTS = 16_384;
@@ -57,6 +58,24 @@ async function replicated({ running }: ClusterNode, orgId: string): Promise<void
     expect(await master.wait(1, PATIENT_MS)).toBe(1);
   } finally {
     master.disconnect();
+  }
+}
+
+/**
+ * How many replicas a node must have to take a write. Resolves when every master has them.
+ * Connected clients learn of no change.
+ */
+async function requireReplicas(count: number): Promise<void> {
+  for (const { running } of cluster.nodes) {
+    const node = createRedisConnection(running.url);
+    await node.config('SET', 'min-replicas-to-write', count);
+    await eventually(async () => {
+      const { role, good } =
+        /role:(?<role>\w+).*?(min_slaves_good_slaves:(?<good>\d+)|$)/s.exec(await node.info('replication'))
+          ?.groups ?? {};
+      return role === 'slave' || Number(good ?? 0) >= count;
+    });
+    node.disconnect();
   }
 }
 
@@ -104,25 +123,57 @@ describe('on a Redis Cluster', () => {
     }
   });
 
-  it('no call of an organization fails or counts twice while its slot moves to another master', async () => {
-    const [key] = (await keyOnEach(1_000)) as [TestKey];
-    const session = rig.session(await rig.limiter());
-    const instanceId = await beatingInstance(session);
-    await session.decide({ admit: anAdmitInput(key, instanceId) });
-    let moved = false;
-    let asked = 1;
-    const asking = (async () => {
-      while (!moved) {
-        asked++;
-        const { admitted } = await session.decide({ admit: anAdmitInput(key, instanceId) });
-        expect(admitted).toBeTruthy();
-      }
-    })();
-    await moveSlot(slotOfOrg(key.orgId), cluster.nodes[0] as ClusterNode, cluster.nodes[1] as ClusterNode);
-    moved = true;
-    await asking;
-    await session.decide({ admit: anAdmitInput(key, instanceId) });
-    expect(await monthOfOrg(session, key.orgId)).toMatchObject({ requests: asked + 1, inFlight: asked + 1 });
+  it.each([0, 1])(
+    'no call of an organization fails or counts twice while its slot moves to another master, with %d replicas required',
+    async (replicas) => {
+      await requireReplicas(replicas);
+      const [key] = (await keyOnEach(1_000)) as [TestKey];
+      const session = rig.session(await rig.limiter());
+      const instanceId = await beatingInstance(session);
+      await session.decide({ admit: anAdmitInput(key, instanceId) });
+      let moved = false;
+      let asked = 1;
+      const asking = (async () => {
+        while (!moved) {
+          asked++;
+          const { admitted } = await session.decide({ admit: anAdmitInput(key, instanceId) });
+          expect(admitted).toBeTruthy();
+        }
+      })();
+      await moveSlot(slotOfOrg(key.orgId), cluster.nodes[0] as ClusterNode, cluster.nodes[1] as ClusterNode);
+      moved = true;
+      await asking;
+      await session.decide({ admit: anAdmitInput(key, instanceId) });
+      expect(await monthOfOrg(session, key.orgId)).toMatchObject({
+        requests: asked + 1,
+        inFlight: asked + 1,
+      });
+      await requireReplicas(0);
+    },
+  );
+
+  it('a node that requires a replica answers nothing that its replica does not have, sent directly or after a redirect', async () => {
+    await requireReplicas(1);
+    const logger = createLogger({ service: 'limiter', level: 'silent' });
+    const link = createRedisLink(cluster.url, 2_000, logger);
+    const store = new Store({ shards: link.shards });
+    const replicas = cluster.nodes.slice(MASTERS);
+    const signal = (name: NodeJS.Signals) => {
+      for (const { running } of replicas) running.kill(name);
+    };
+    link.open();
+    try {
+      await eventually(() => link.shards.whole());
+      expect(await store.command('incr', 'direct')).toBe(1);
+      expect(await link.shards.follow('incr', ['redirected'])).toBe(1);
+      signal('SIGSTOP');
+      await expect(store.command('incr', 'direct')).rejects.toThrow('redis');
+      await expect(link.shards.follow('incr', ['redirected'])).rejects.toThrow();
+    } finally {
+      signal('SIGCONT');
+      link.close();
+      await requireReplicas(0);
+    }
   });
 
   it('a client that disconnects while it reads the slot map leaves nothing that keeps its process alive', async () => {

@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => redis.stop());
 
-/** Ensures that the replica has everything written so far. Nothing else waits for replication. */
+/** Ensures that the replica has everything written so far. */
 async function replicated(url: string): Promise<void> {
   const master = createRedis(url, PATIENT_MS);
   await master.connect();
@@ -66,6 +66,32 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
     }
   },
 );
+
+it('nothing is answered that would be lost at a takeover, if the master requires a replica', async () => {
+  const [master, replica] = redis.nodes;
+  const operator = createRedis(master.running.url, PATIENT_MS);
+  await operator.connect();
+  await operator.config('SET', 'min-replicas-to-write', 1);
+  const rig = new Rig(redis.url, db);
+  try {
+    const session = rig.session(await rig.limiter({ timing: { answerTimeoutMs: 2_000 } }));
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(session);
+    expect((await session.decide({ admit: anAdmitInput(key, instanceId) })).admitted).toBeTruthy();
+
+    // For min-replicas-max-lag, 10 s, the master takes writes all the same.
+    replica.running.kill('SIGSTOP');
+    const unsafe = await session.ask({ admit: anAdmitInput(key, instanceId) });
+    expect(unsafe.failed).toMatchObject({ reason: expect.stringMatching(/^redis/), notRun: false });
+
+    replica.running.kill('SIGCONT');
+    const decided = () => session.ask({ admit: anAdmitInput(key, instanceId) });
+    await eventually(async () => (await decided()).admission?.admitted);
+  } finally {
+    operator.disconnect();
+    await rig.close();
+  }
+});
 
 it('every client finds the new master, whatever it was doing when Sentinels announced it', async () => {
   const clients = Array.from({ length: 60 }, () => createRedis(redis.url, PATIENT_MS));

@@ -2,7 +2,7 @@ import { type Address, createRedisConnection } from '@tidegate/redis';
 import type { Logger } from '@tidegate/runtime';
 import { Redis } from 'ioredis';
 import { createRedis, failFast } from './connection.ts';
-import { type Shards, shardsOf } from './shards.ts';
+import { isReplica, type Shards, shardsOf } from './shards.ts';
 import type { Connect } from './subscription.ts';
 
 export interface RedisLink {
@@ -30,7 +30,6 @@ export interface RedisLink {
  */
 export function createRedisLink(url: string, answerTimeoutMs: number, logger: Logger): RedisLink {
   const client = createRedis(url, answerTimeoutMs);
-  const shards = shardsOf(client);
   const breaks: ((server: Redis | null) => void)[] = [];
   const readies: (() => void)[] = [];
   const broken = (server: Redis | null) => {
@@ -43,14 +42,19 @@ export function createRedisLink(url: string, answerTimeoutMs: number, logger: Lo
     if (err.message !== reported) logger.warn({ err }, 'Redis is unavailable');
     reported = err.message;
   };
-  const onReady = (server: Redis) => {
+  const shards = shardsOf(client, (server, { refused }) => {
     reported = '';
     if (!isReplica(server)) broken(server);
-    logger.info({ server: `${server.options.host}:${server.options.port}` }, 'Redis is available');
+    const awaitsReplica = shards.awaitsReplica(server);
+    logger.info({ server: addressOf(server), awaitsReplica }, 'Redis is available');
+    if (refused)
+      logger.warn(
+        { err: refused },
+        'Redis has min-replicas-to-write, but does not let its user run WAIT. What it answered may be lost when a replica takes over. Allow it: +wait',
+      );
     for (const listener of readies) listener();
-  };
+  });
   const watch = (server: Redis) => {
-    server.on('ready', () => onReady(server));
     server.on('close', () => {
       if (!isReplica(server)) broken(server);
     });
@@ -77,11 +81,7 @@ export function createRedisLink(url: string, answerTimeoutMs: number, logger: Lo
   };
 }
 
-/**
- * True if the server is a replica by the cluster's last map. Replicas are never queried. One that
- * cannot be reached is retried at each refresh of the map.
- */
-const isReplica = ({ options }: Redis): boolean => options.readOnly === true;
+const addressOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`;
 
 /** Each connection goes to a different server than the one before, if there are several. */
 function connector(url: string, answerTimeoutMs: number, servers: () => readonly Redis[]): Connect {

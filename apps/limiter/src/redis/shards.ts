@@ -1,5 +1,6 @@
 import { type RedisClient, slotOf } from '@tidegate/redis';
 import { type Cluster, Redis } from 'ioredis';
+import { ConnectedServers, type OnConnected } from './connected-servers.ts';
 
 /**
  * The servers that hold the keys: a single Redis, or the masters of a cluster. All keys of one
@@ -15,15 +16,20 @@ export interface Shards {
   all(): readonly Redis[];
   /** Whether the servers of all keys are available. */
   whole(): boolean;
+  /** Whether an answer of this server counts only when a replica has what led to it. */
+  awaitsReplica(server: Redis): boolean;
   /**
    * Sends a command to the right server if the first one refused to run it because its keys have
-   * moved (`hasMoved`).
+   * moved (`hasMoved`). The reply is one that counts.
    */
   follow(command: string, args: readonly (string | number)[]): Promise<unknown>;
 }
 
-export const shardsOf = (client: RedisClient): Shards =>
-  client instanceof Redis ? new OneServer(client) : new ClusterMasters(client);
+/** The client must not be connected yet. */
+export function shardsOf(client: RedisClient, onConnected: OnConnected = () => {}): Shards {
+  const servers = new ConnectedServers(onConnected);
+  return client instanceof Redis ? new OneServer(client, servers) : new ClusterMasters(client, servers);
+}
 
 /**
  * True if a cluster node refused a command because some or all of its keys are on another node.
@@ -33,28 +39,35 @@ export const hasMoved = ({ message }: Error): boolean => /^(MOVED|ASK|TRYAGAIN) 
 
 class OneServer implements Shards {
   readonly #redis: Redis;
+  readonly #servers: ConnectedServers;
 
-  constructor(redis: Redis) {
+  constructor(redis: Redis, servers: ConnectedServers) {
     this.#redis = redis;
+    this.#servers = servers;
+    servers.watch(redis);
   }
 
-  of = (): Redis => this.#redis;
+  of = (): Redis | null => (this.whole() ? this.#redis : null);
   all = (): readonly Redis[] => (this.whole() ? [this.#redis] : []);
-  whole = (): boolean => this.#redis.status === 'ready';
+  whole = (): boolean => this.#servers.has(this.#redis);
+  awaitsReplica = (): boolean => this.#servers.awaitsReplica(this.#redis);
   follow = (command: string): Promise<unknown> =>
     Promise.reject(new Error(`${command} cannot be redirected by a single Redis server`));
 }
 
-const isReady = (node: Redis | undefined): node is Redis => node?.status === 'ready';
-
 class ClusterMasters implements Shards {
   readonly #cluster: Cluster;
+  readonly #servers: ConnectedServers;
   readonly #nodes = new Map<string, Redis>();
   #turn = 0;
 
-  constructor(cluster: Cluster) {
+  constructor(cluster: Cluster, servers: ConnectedServers) {
     this.#cluster = cluster;
-    cluster.on('+node', (node: Redis) => this.#nodes.set(nameOf(node), node));
+    this.#servers = servers;
+    cluster.on('+node', (node: Redis) => {
+      servers.watch(node);
+      this.#nodes.set(nameOf(node), node);
+    });
     cluster.on('-node', (node: Redis) => {
       if (this.#nodes.get(nameOf(node)) === node) this.#nodes.delete(nameOf(node));
     });
@@ -65,21 +78,33 @@ class ClusterMasters implements Shards {
       const masters = this.all();
       return masters[this.#turn++ % masters.length] ?? null;
     }
-    const node = this.#nodes.get(this.#cluster.slots[slotOf(key)]?.[0] ?? '');
-    return isReady(node) ? node : null;
+    return this.#connected(this.#cluster.slots[slotOf(key)]?.[0] ?? '');
   }
 
   all(): readonly Redis[] {
-    return [...this.#names()].map((name) => this.#nodes.get(name)).filter(isReady);
+    return [...this.#names()].map((name) => this.#connected(name)).filter((node) => node !== null);
   }
 
   whole(): boolean {
     const names = [...this.#names()];
-    return names.length > 0 && names.every((name) => isReady(this.#nodes.get(name)));
+    return names.length > 0 && names.every((name) => this.#connected(name) !== null);
   }
 
-  follow(command: string, args: readonly (string | number)[]): Promise<unknown> {
-    return this.#cluster.call(command, [...args]);
+  awaitsReplica(server: Redis): boolean {
+    return this.#servers.awaitsReplica(server);
+  }
+
+  async follow(command: string, args: readonly (string | number)[]): Promise<unknown> {
+    const reply = await this.#cluster.call(command, [...args]);
+    // The client does not say which of its servers has replied.
+    const servers = [...this.#nodes.values()].filter((node) => !isReplica(node) && this.awaitsReplica(node));
+    await Promise.all(servers.map((server) => server.wait(1, 0)));
+    return reply;
+  }
+
+  #connected(name: string): Redis | null {
+    const node = this.#nodes.get(name);
+    return node && this.#servers.has(node) ? node : null;
   }
 
   #names(): Set<string> {
@@ -94,5 +119,11 @@ class ClusterMasters implements Shards {
     return names;
   }
 }
+
+/**
+ * True if the server is a replica by the cluster's last map. Replicas are never queried. One that
+ * cannot be reached is retried at each refresh of the map.
+ */
+export const isReplica = ({ options }: Redis): boolean => options.readOnly === true;
 
 const nameOf = ({ options }: Redis): string => `${options.host}:${options.port}`;

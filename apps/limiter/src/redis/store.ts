@@ -18,6 +18,12 @@ import { hasMoved, type Shards } from './shards.ts';
  */
 const MAX_PIPELINE = 32;
 
+/**
+ * Redis answers when one replica has everything that this connection wrote. It may take for ever:
+ * the connection's own time limit ends it.
+ */
+const WAIT_FOR_ONE = [1, 0] as const;
+
 /** What will be sent to one server. */
 interface Pipeline {
   readonly commands: WaitingCommand[];
@@ -35,8 +41,10 @@ export interface StoreOptions {
 
 /**
  * Runs scripts and commands. Everything asked of one server in one turn travels as one pipeline.
- * Rejects with LimiterError; in that case the command may or may not have run. A command is sent
- * again only if Redis says that it did not run: a script that Redis lost in a restart or, in a
+ * Rejects with LimiterError; in that case the command may or may not have run. If the server
+ * requires replicas, an answer counts only when one of them has what led to it. So nothing that was
+ * answered is lost when a replica takes over, whatever the old master still answers. A command is
+ * sent again only if Redis says that it did not run: a script that Redis lost in a restart or, in a
  * cluster, a command whose keys belong to another node.
  */
 export class Store {
@@ -146,16 +154,23 @@ export class Store {
   #send(shard: Redis, batch: readonly WaitingCommand[], again = false): void {
     const startedMs = performance.now();
     const outgoing = new Outgoing(shard);
+    const wait = this.#shards.awaitsReplica(shard) ? new EncodedCommand('wait', WAIT_FOR_ONE) : null;
+    // If it fails, so do the replies that await it.
+    wait?.promise.catch(() => {});
     let last: Promise<unknown> = Promise.resolve();
     try {
       for (const waiting of batch) {
         const command = new EncodedCommand(waiting.command, waiting.args);
-        last = command.promise.then(
+        const replied = wait
+          ? command.promise.then((reply) => wait.promise.then(() => reply))
+          : command.promise;
+        last = replied.then(
           (reply) => waiting.resolve(reply),
           (error: Error) => this.#failed(shard, waiting, error, again),
         );
         shard.sendCommand(command, outgoing);
       }
+      if (wait) shard.sendCommand(wait, outgoing);
     } finally {
       // Replies come in the order of commands, so what ioredis awaits must be sent.
       outgoing.flush();
