@@ -32,10 +32,13 @@ export interface ExternalDriverOptions {
 interface Run {
   readonly probes: ReplicaProbes;
   readonly signal: AbortSignal;
-  /** Whether the servers have had enough time to start. From then on failures are reported. */
+  /**
+   * Whether the servers have had enough time to start. From then on, the model has failed if none
+   * can be called.
+   */
   graceOver: boolean;
-  /** The last reported reason. Empty: none since the model was up. */
-  reason: string;
+  /** The last report since the model was up, if any. */
+  last: Extract<DriverReport, { type: 'waiting' | 'down' }> | null;
   /** Why replicas are left out, as last logged, by id. */
   readonly logged: Map<string, string>;
 }
@@ -72,7 +75,7 @@ export class ExternalDriver implements Driver {
       onProbe: (probed) => this.#log(probed, run),
       onChange: () => this.#report(run),
     });
-    const run: Run = { probes, signal, graceOver: resumed, reason: '', logged: new Map() };
+    const run: Run = { probes, signal, graceOver: resumed, last: null, logged: new Map() };
     signal.addEventListener('abort', () => probes.close(), { once: true });
     this.#probes = probes;
     probes.set(settings.urls.map(addressOf), resumed);
@@ -131,16 +134,16 @@ export class ExternalDriver implements Driver {
     const { all, healthy: replicas } = run.probes;
     if (replicas.length > 0) {
       run.graceOver = true;
-      run.reason = '';
+      run.last = null;
       this.#options.report({ type: 'up', replicas, total: all.length });
       return;
     }
-    if (!run.graceOver && !all.every(({ problem }) => problem?.kind === 'misconfigured')) return;
     const reason = describeProblems(all.map(({ problem }) => problem ?? NOT_YET));
-    if (reason === run.reason) return;
-    run.reason = reason;
-    run.graceOver = true;
-    this.#options.report({ type: 'down', reason, watching: true });
+    run.graceOver ||= all.every(({ problem }) => problem?.kind === 'misconfigured');
+    const type = run.graceOver ? 'down' : 'waiting';
+    if (run.last?.type === type && run.last.reason === reason) return;
+    run.last = type === 'down' ? { type, reason, watching: true } : { type, reason };
+    this.#options.report(run.last);
   }
 }
 

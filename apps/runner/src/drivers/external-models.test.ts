@@ -87,12 +87,25 @@ describe('a model on a remote server', () => {
     const watcher = (await harness.start()).watch('gw_1');
     expect(watcher.condition(modelId)).not.toBe('CONDITION_RUNNING');
     const reason = 'None of its 2 servers answers (HTTP 500, connection closed).';
-    await eventually(() => watcher.models.get(modelId)?.reason === reason);
-    expect(watcher.models.get(modelId)).toMatchObject({ condition: 'CONDITION_FAILED', replicas: [] });
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_FAILED');
+    expect(watcher.models.get(modelId)).toMatchObject({ reason, replicas: [] });
     one.status = 200;
     await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
     one.status = 500;
     await eventually(() => watcher.condition(modelId) === 'CONDITION_FAILED');
+  });
+
+  it('says while it starts what its server lacks, and stays in that start until the server answers', async () => {
+    const one = await upstream();
+    one.status = 500;
+    const modelId = await publish([one.url]);
+    const watcher = (await harness.start({ timings: UNHURRIED })).watch('gw_1');
+    const reason = 'Its server does not answer (HTTP 500).';
+    await eventually(() => watcher.models.get(modelId)?.reason === reason);
+    expect(watcher.condition(modelId)).toBe('CONDITION_STARTING');
+    one.status = 200;
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    expect(watcher.models.get(modelId)?.reason).toBe('');
   });
 
   it('is probed at /models with the upstream key', async () => {
@@ -160,8 +173,8 @@ describe('a model on a remote server', () => {
     const reason =
       'None of its 3 servers can be called. The server asks for an upstream key (403), and the model has none. ' +
       "The server does not serve 'llama'. It serves moon. Others do not answer (connection closed).";
-    await eventually(() => watcher.models.get(modelId)?.reason === reason);
-    expect(watcher.condition(modelId)).toBe('CONDITION_FAILED');
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_FAILED');
+    expect(watcher.models.get(modelId)?.reason).toBe(reason);
   });
 
   it('with one misconfigured replica runs on the other, and the log says once which is wrong and why', async () => {
