@@ -89,8 +89,8 @@ const REQUIRED = NAMING.filter((name) => name !== 'REDIS_URL');
 export function readConfig(env: Variables = process.env, defaultDir: string = LOCAL_DATA_DIR): Config {
   const given = readSecretFiles(schema, env);
   const set = NAMING.filter((name) => given[name]);
-  if (!given.TIDEGATE_DATA_DIR && REQUIRED.every((name) => given[name])) return parse(given);
-  const dir = resolve(given.TIDEGATE_DATA_DIR ?? defaultDir);
+  const dir = localDirOf(given, defaultDir);
+  if (dir === null) return parse(given);
   const local = readFile(join(dir, 'env.json'));
   const differing = set.filter((name) => given[name] !== local?.[name]);
   if (!local || differing.length > 0)
@@ -98,6 +98,12 @@ export function readConfig(env: Variables = process.env, defaultDir: string = LO
   const { REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, SECRET_KEY_PREVIOUS, OIDC_ONLY } = given;
   return parse({ REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, SECRET_KEY_PREVIOUS, OIDC_ONLY, ...local });
 }
+
+/** The folder of the local stack to manage. Null: the environment names another installation. */
+export const localDirOf = (env: Variables, defaultDir: string = LOCAL_DATA_DIR): string | null =>
+  !env.TIDEGATE_DATA_DIR && REQUIRED.every((name) => env[name] || env[`${name}_FILE`])
+    ? null
+    : resolve(env.TIDEGATE_DATA_DIR ?? defaultDir);
 
 const parse = (variables: Variables): Config => loadConfig(schema, variables, { caller: callerOf });
 

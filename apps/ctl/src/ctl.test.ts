@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
-import { userInfo } from 'node:os';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -722,6 +724,17 @@ describe('refusals', () => {
       'Failed: Postgres does not answer at 127.0.0.1:1.\n',
       'Failed: Redis does not answer at 127.0.0.1:1.\n',
     ]);
+  });
+
+  it('says where the local stack is that may not run, when its store cannot be reached', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'tidegate-ctl-'));
+    const ended = { ...env, DATABASE_URL: 'postgresql://x@127.0.0.1:1/x' };
+    await writeFile(join(dir, 'env.json'), JSON.stringify(ended));
+    const { err } = await ctl(['org', 'list'], { TIDEGATE_DATA_DIR: dir });
+    expect(err).toBe(
+      `Failed: Postgres does not answer at 127.0.0.1:1.\nIf the local stack in ${dir} is not running, start it (npm start).\n`,
+    );
+    await rm(dir, { recursive: true });
   });
 
   it('says what is wrong with a login, without the password', async () => {

@@ -1,6 +1,6 @@
 import { ConfigError, type Variables } from '@tidegate/runtime/settings';
 import { CommanderError } from 'commander';
-import { environment, InstallationError, readConfig } from './config.ts';
+import { environment, InstallationError, localDirOf, readConfig } from './config.ts';
 import { CommandError, type Context, type Io, type Waits } from './context.ts';
 import { failureOf } from './failure.ts';
 import { withControl, withDb } from './open.ts';
@@ -33,7 +33,8 @@ export async function run(
     // The program has already printed the help or the error.
     if (error instanceof CommanderError) return error.exitCode;
     const known = [CommandError, ConfigError, InstallationError].some((kind) => error instanceof kind);
-    io.err(`${known ? (error as Error).message.trim() : `Failed: ${await failureOf(error)}`}\n`);
+    const failure = async () => `Failed: ${await failureOf(error, localDirOf(environment(env)))}`;
+    io.err(`${known ? (error as Error).message.trim() : await failure()}\n`);
     return 1;
   }
 }
