@@ -103,7 +103,7 @@ export function readConfig(env: Variables = process.env, defaultDir: string = LO
 export const localDirOf = (env: Variables, defaultDir: string = LOCAL_DATA_DIR): string | null =>
   !env.TIDEGATE_DATA_DIR && REQUIRED.every((name) => env[name] || env[`${name}_FILE`])
     ? null
-    : resolve(env.TIDEGATE_DATA_DIR ?? defaultDir);
+    : resolve(env.TIDEGATE_DATA_DIR || defaultDir);
 
 const parse = (variables: Variables): Config => loadConfig(schema, variables, { caller: callerOf });
 

@@ -10,9 +10,8 @@ export async function failureOf(error: unknown, localDir: string | null = null):
     import('@tidegate/redis'),
   ]);
   const explained = explainPostgres(error) ?? explainRedis(error);
-  const remedy =
-    localDir === null ? '' : `\nIf the local stack in ${localDir} is not running, start it (npm start).`;
-  if (explained !== null) return `${explained}${remedy}`;
+  const remedy = `If the local stack in ${localDir} is not running, start it (npm start).`;
+  if (explained !== null) return localDir === null ? explained : `${explained}\n${remedy}`;
   const { name, message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : DUMB;
   if (name.startsWith('PrismaClient')) return `Postgres could not do this${code ? ` (${code})` : ''}.`;
   return message.trim().split('\n').at(-1) ?? 'unknown cause';

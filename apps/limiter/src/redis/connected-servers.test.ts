@@ -1,8 +1,10 @@
+import { EventEmitter } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { Redis } from 'ioredis';
 import { PATIENT_MS } from '../testing/fixture.ts';
+import { ConnectedServers } from './connected-servers.ts';
 import { createRedisLink } from './link.ts';
 import { Store } from './store.ts';
 
@@ -50,6 +52,22 @@ async function found(minReplicas: number, user?: keyof typeof USERS) {
 const available = expect.objectContaining({ msg: 'Redis is available' });
 
 describe('a server', () => {
+  it('that does not say whether it requires replicas is not used, and its connection is replaced', async () => {
+    const server = Object.assign(new EventEmitter(), {
+      status: 'ready',
+      info: () => Promise.reject(new Error('BUSY Redis is busy running a script.')),
+      disconnect: jest.fn<Redis['disconnect']>(),
+    });
+    const connected: Redis[] = [];
+    const servers = new ConnectedServers((one) => connected.push(one));
+    servers.watch(server as unknown as Redis);
+    server.emit('ready');
+    await eventually(() => server.disconnect.mock.calls.length > 0);
+    expect(server.disconnect.mock.calls).toEqual([[true]]);
+    expect(servers.has(server as unknown as Redis)).toBe(false);
+    expect(connected).toEqual([]);
+  });
+
   it('that requires replicas has its answers confirmed by one', async () => {
     expect(await found(1)).toEqual({ awaitsReplica: true, read: null, logged: [available] });
   });

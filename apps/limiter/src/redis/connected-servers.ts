@@ -1,4 +1,4 @@
-import { type Redis, ReplyError } from 'ioredis';
+import type { Redis } from 'ioredis';
 
 /** What a server said when it was connected. */
 export interface Greeting {
@@ -40,34 +40,34 @@ export class ConnectedServers {
     return this.#greetings.get(server)?.awaitsReplica === true;
   }
 
+  /** If the server does not say, the connection is replaced, and the next one is asked. */
   async #greet(server: Redis): Promise<void> {
-    const greeting = await read(server);
-    if (greeting === null || server.status !== 'ready') return;
+    const greeting = await read(server).catch(() => null);
+    if (server.status !== 'ready') return;
+    if (greeting === null) return server.disconnect(true);
     this.#greetings.set(server, greeting);
     this.#onConnected(server, greeting);
   }
 }
 
-/** Returns null if the connection is lost. */
-async function read(server: Redis): Promise<Greeting | null> {
-  try {
-    // Redis names the count of good replicas only if it requires some.
-    const required = /^min_slaves_good_slaves:/m.test(await server.info('replication'));
-    const refused = required ? await refusalToWait(server) : null;
-    return { awaitsReplica: required && refused === null, refused };
-  } catch (error) {
-    // A user that may not ask does not learn of the requirement.
-    return error instanceof ReplyError ? { awaitsReplica: false, refused: null } : null;
-  }
+/** A user that may not run INFO does not learn of the requirement. */
+async function read(server: Redis): Promise<Greeting> {
+  const told = await server.info('replication').catch(refusalOf);
+  // Redis names the count of good replicas only if it requires some.
+  if (typeof told !== 'string' || !/^min_slaves_good_slaves:/m.test(told))
+    return { awaitsReplica: false, refused: null };
+  const waited = await server.wait(0, 0).catch(refusalOf);
+  return waited instanceof Error && !isOfReplica(waited)
+    ? { awaitsReplica: false, refused: waited }
+    : { awaitsReplica: true, refused: null };
 }
 
-/** A replica takes no WAIT either, but it may become the master on this connection. */
-async function refusalToWait(server: Redis): Promise<Error | null> {
-  try {
-    await server.wait(0, 0);
-    return null;
-  } catch (error) {
-    if (!(error instanceof ReplyError && error instanceof Error)) throw error;
-    return error.message.startsWith('ERR WAIT cannot be used with replica') ? null : error;
-  }
+/** Returns an error that says that the server does not do this for this user. Rethrows others. */
+function refusalOf(error: Error): Error {
+  if (/^NOPERM |^ERR unknown command/.test(error.message) || isOfReplica(error)) return error;
+  throw error;
 }
+
+/** A replica takes no WAIT, but it may become the master on this connection. */
+const isOfReplica = ({ message }: Error): boolean =>
+  /^(ERR WAIT cannot be used with replica|MASTERDOWN )/.test(message);

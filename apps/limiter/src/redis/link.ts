@@ -42,10 +42,9 @@ export function createRedisLink(url: string, answerTimeoutMs: number, logger: Lo
     if (err.message !== reported) logger.warn({ err }, 'Redis is unavailable');
     reported = err.message;
   };
-  const shards = shardsOf(client, (server, { refused }) => {
+  const shards = shardsOf(client, (server, { awaitsReplica, refused }) => {
     reported = '';
     if (!isReplica(server)) broken(server);
-    const awaitsReplica = shards.awaitsReplica(server);
     logger.info({ server: addressOf(server), awaitsReplica }, 'Redis is available');
     if (refused)
       logger.warn(
