@@ -414,6 +414,27 @@ describe('the lease', () => {
     const last = await harness.db.conditionChange.findFirst({ where: { modelId, condition: 'failed' } });
     expect(last?.reason).toBe('It ended.');
   });
+
+  it('notes a condition that repeats once, and again when its last note is too old to be kept', async () => {
+    const modelId = await harness.publish();
+    const lead = await candidate({ timings: { ...STEADY, renewMs: LONG_MS } });
+    const nowMs = Date.UTC(2026, 10, 22, 12);
+    const write = (condition: string, reason: string | null, atMs: number) =>
+      lead.writeCondition({ modelId, condition, reason, at: new Date(atMs) });
+    await write('failed', 'It ended.\nIt printed this.', nowMs);
+    await write('failed', 'It ended.\nIt printed that.', nowMs + 1_000);
+    expect(await historyOf(modelId)).toEqual(['failed']);
+    const { conditionAt } = await harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
+    expect(conditionAt.getTime()).toBe(nowMs + 1_000);
+
+    await write('failed', 'It was killed.', nowMs + 2_000);
+    await write('stopped', null, nowMs + 3_000);
+    await write('stopped', null, nowMs + 4_000);
+    expect(await historyOf(modelId)).toEqual(['stopped', 'failed', 'failed']);
+
+    await write('stopped', null, nowMs + 40 * DAY_MS);
+    expect(await historyOf(modelId)).toEqual(['stopped']);
+  });
 });
 
 /** Newest first. */

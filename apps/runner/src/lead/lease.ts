@@ -65,8 +65,8 @@ const KEPT_CHANGES = 200;
 const KEPT_DAYS = 35;
 
 /**
- * Writes a model's condition, and adds it to the model's history, if the lease still has this
- * epoch. False: it does not, and nothing is written. The condition of a model that has moved to
+ * Writes a model's condition, and adds it to the model's history unless the history ends with the
+ * same one, if the lease still has this epoch. False: it does not, and nothing is written. The condition of a model that has moved to
  * another pool is not written either. While this runs, nobody can take the lease, so no write of an
  * earlier holder follows one of a later holder. It is one statement, so that the server completes
  * it whatever happens to the runner. It locks the model first: it must not keep others from the
@@ -92,6 +92,15 @@ export async function writeConditionUnder(
     ), noted AS (
       INSERT INTO condition_change (model_id, at, condition, reason)
       SELECT id, ${at}::timestamptz, ${condition}::model_condition, split_part(${reason}::text, E'\n', 1) FROM one, lease
+      WHERE NOT EXISTS (
+        SELECT FROM (
+          SELECT * FROM condition_change
+          WHERE model_id = ${modelId} AND at < ${at}::timestamptz
+            AND at >= ${at}::timestamptz - ${KEPT_DAYS} * interval '1 day'
+          ORDER BY at DESC LIMIT 1
+        ) last
+        WHERE last.condition = ${condition}::model_condition
+          AND last.reason IS NOT DISTINCT FROM split_part(${reason}::text, E'\n', 1))
       ON CONFLICT (model_id, at) DO UPDATE SET condition = excluded.condition, reason = excluded.reason
     ), dropped AS (
       DELETE FROM condition_change USING lease
