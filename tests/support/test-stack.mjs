@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { startStack } from '@tidegate/local';
 import { TEST_ENV, testPostgres, testRedis, urlAs } from '@tidegate/testing';
 
@@ -13,6 +14,10 @@ export const PATIENT = {
   LIMITER_SILENCE_MS: '20000',
   LIMITER_CALL_TIMEOUT_MS: '30000',
   SETTLE_WAIT_MS: '60000',
+};
+/** Most services of a test live for seconds, which is less than optimized code needs to pay off. */
+const SHORT_LIVED = {
+  NODE_OPTIONS: `--require ${JSON.stringify(fileURLToPath(new URL('late-optimization.cjs', import.meta.url)))}`,
 };
 /** Calls of `PATIENT` gateways last longer. */
 const PATIENT_LIMITER = { REDIS_ANSWER_TIMEOUT_MS: '20000' };
@@ -76,8 +81,11 @@ export async function startTestStack({ ownPostgres, ...wished }) {
     }
     const given = {
       ...wished.env,
-      gateway: { ...PATIENT, ...wished.env?.gateway },
-      limiter: { ...PATIENT_LIMITER, ...wished.env?.limiter },
+      gateway: { ...SHORT_LIVED, ...PATIENT, ...wished.env?.gateway },
+      limiter: { ...SHORT_LIVED, ...PATIENT_LIMITER, ...wished.env?.limiter },
+      metering: { ...SHORT_LIVED, ...wished.env?.metering },
+      runner: { ...SHORT_LIVED, ...wished.env?.runner },
+      console: { ...SHORT_LIVED, ...wished.env?.console },
     };
     const url = wished.databaseUrl ?? stores.databaseUrl;
     const env = url === undefined ? given : asTheirRoles(url, given);
