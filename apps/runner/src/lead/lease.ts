@@ -66,11 +66,11 @@ const KEPT_DAYS = 35;
 
 /**
  * Writes a model's condition, and adds it to the model's history unless the history ends with the
- * same one, if the lease still has this epoch. False: it does not, and nothing is written. The condition of a model that has moved to
- * another pool is not written either. While this runs, nobody can take the lease, so no write of an
- * earlier holder follows one of a later holder. It is one statement, so that the server completes
- * it whatever happens to the runner. It locks the model first: it must not keep others from the
- * lease while it waits.
+ * same one, if the lease still has this epoch. False: it does not, and nothing is written. The
+ * condition of a model that has moved to another pool is not written either. While this runs,
+ * nobody can take the lease, so no write of an earlier holder follows one of a later holder. It is
+ * one statement, so that the server completes it whatever happens to the runner. It locks the model
+ * first: it must not keep others from the lease while it waits.
  */
 export async function writeConditionUnder(
   db: Db,
