@@ -432,6 +432,10 @@ describe('the lease', () => {
     await write('stopped', null, nowMs + 4_000);
     expect(await historyOf(modelId)).toEqual(['stopped', 'failed', 'failed']);
 
+    // Two conditions in one millisecond: the later one counts.
+    for (const condition of ['starting', 'stopped']) await write(condition, null, nowMs + 5_000);
+    expect((await historyOf(modelId))[0]).toBe('stopped');
+
     await write('stopped', null, nowMs + 40 * DAY_MS);
     expect(await historyOf(modelId)).toEqual(['stopped']);
   });

@@ -95,7 +95,7 @@ export async function writeConditionUnder(
       WHERE NOT EXISTS (
         SELECT FROM (
           SELECT * FROM condition_change
-          WHERE model_id = ${modelId} AND at < ${at}::timestamptz
+          WHERE model_id = ${modelId} AND at <= ${at}::timestamptz
             AND at >= ${at}::timestamptz - ${KEPT_DAYS} * interval '1 day'
           ORDER BY at DESC LIMIT 1
         ) last
