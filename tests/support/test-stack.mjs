@@ -15,10 +15,15 @@ export const PATIENT = {
   LIMITER_CALL_TIMEOUT_MS: '30000',
   SETTLE_WAIT_MS: '60000',
 };
+/** @param {readonly string[]} files beside this one */
+const preloading = (...files) => ({
+  NODE_OPTIONS: files
+    .map((file) => `--require ${JSON.stringify(fileURLToPath(new URL(file, import.meta.url)))}`)
+    .join(' '),
+});
 /** Most services of a test live for seconds, which is less than optimized code needs to pay off. */
-const SHORT_LIVED = {
-  NODE_OPTIONS: `--require ${JSON.stringify(fileURLToPath(new URL('late-optimization.cjs', import.meta.url)))}`,
-};
+const SHORT_LIVED = preloading('late-optimization.cjs');
+const SHORT_LIVED_CONSOLE = preloading('late-optimization.cjs', 'two-nonces.cjs');
 /** Calls of `PATIENT` gateways last longer. */
 const PATIENT_LIMITER = { REDIS_ANSWER_TIMEOUT_MS: '20000' };
 
@@ -85,7 +90,7 @@ export async function startTestStack({ ownPostgres, ...wished }) {
       limiter: { ...SHORT_LIVED, ...PATIENT_LIMITER, ...wished.env?.limiter },
       metering: { ...SHORT_LIVED, ...wished.env?.metering },
       runner: { ...SHORT_LIVED, ...wished.env?.runner },
-      console: { ...SHORT_LIVED, ...wished.env?.console },
+      console: { ...SHORT_LIVED_CONSOLE, ...wished.env?.console },
     };
     const url = wished.databaseUrl ?? stores.databaseUrl;
     const env = url === undefined ? given : asTheirRoles(url, given);
