@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findRedis, startPostgres } from '@tidegate/embedded';
 import { createTemplate, dropDatabase, freePort, TEST_ENV } from '@tidegate/testing';
+import { directoryInMemory } from './memory.mjs';
 
 /** For many short-lived databases. They end before a vacuum would pay off. */
 const SETTINGS = {
@@ -53,11 +54,14 @@ export default async function setup() {
   }
 }
 
+/** Keeps its data in memory if there is room, because a database consists of 300 files. */
 async function startOwnPostgres(directory, ends) {
-  const options = { dataDir: join(directory, 'postgres'), port: await freePort(), settings: SETTINGS };
-  const postgres = await startPostgres(options);
+  const memory = await directoryInMemory();
+  if (memory) ends.unshift(() => rm(memory, { recursive: true, force: true }));
+  else process.env[TEST_ENV.keepDatabases] = 'true';
+  const dataDir = join(memory ?? directory, 'postgres');
+  const postgres = await startPostgres({ dataDir, port: await freePort(), settings: SETTINGS });
   ends.unshift(() => postgres.stop());
-  process.env[TEST_ENV.ownPostgres] = 'true';
   return postgres.url;
 }
 

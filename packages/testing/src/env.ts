@@ -2,8 +2,8 @@
 export const TEST_ENV = {
   /** URL of the run's Postgres server, as a superuser. */
   postgres: 'TIDEGATE_TEST_POSTGRES',
-  /** Set if that server is the run's own, and ends with it. */
-  ownPostgres: 'TIDEGATE_TEST_OWN_POSTGRES',
+  /** Set if databases are to stay until that server's whole folder is removed. */
+  keepDatabases: 'TIDEGATE_TEST_KEEP_DATABASES',
   /** Name of the migrated database that each test's own is a copy of. */
   template: 'TIDEGATE_TEST_TEMPLATE',
   /** The Redis server binary that was found, as JSON. */
