@@ -15,15 +15,14 @@ export const PATIENT = {
   LIMITER_CALL_TIMEOUT_MS: '30000',
   SETTLE_WAIT_MS: '60000',
 };
-/** @param {readonly string[]} files beside this one */
-const preloading = (...files) => ({
-  NODE_OPTIONS: files
-    .map((file) => `--require ${JSON.stringify(fileURLToPath(new URL(file, import.meta.url)))}`)
-    .join(' '),
+const OPTIMIZE_LATE = new URL('late-optimization.cjs', import.meta.url);
+const TWO_NONCES = new URL('two-nonces.cjs', import.meta.url);
+const preloading = (/** @type {URL[]} */ ...files) => ({
+  NODE_OPTIONS: files.map((file) => `--require ${JSON.stringify(fileURLToPath(file))}`).join(' '),
 });
 /** Most services of a test live for seconds, which is less than optimized code needs to pay off. */
-const SHORT_LIVED = preloading('late-optimization.cjs');
-const SHORT_LIVED_CONSOLE = preloading('late-optimization.cjs', 'two-nonces.cjs');
+const SHORT_LIVED = preloading(OPTIMIZE_LATE);
+const SHORT_LIVED_CONSOLE = preloading(OPTIMIZE_LATE, TWO_NONCES);
 /** Calls of `PATIENT` gateways last longer. */
 const PATIENT_LIMITER = { REDIS_ANSWER_TIMEOUT_MS: '20000' };
 
