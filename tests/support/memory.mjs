@@ -5,7 +5,8 @@ import { isPidAlive } from '@tidegate/testing';
 
 /** Files here are in memory, on Linux. */
 const MEMORY = '/dev/shm';
-const ENOUGH_BYTES = 2 * 1024 ** 3;
+/** Databases of a run's tests take 120 MB at once. */
+const ENOUGH_BYTES = 1024 ** 3;
 const NAME = /^tidegate-test-(\d+)-/;
 
 /**
