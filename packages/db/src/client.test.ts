@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { eventually, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { eventually, PATIENT_DB, startRelay, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { closeDb, createDb, type Db } from './client.ts';
 
 let server: TestPostgres;
@@ -12,8 +12,8 @@ afterEach(() => closeDb(db));
 afterAll(() => server.drop());
 
 /** Creates `db`, with one connection. */
-const connect = (statementTimeoutMs: number): void => {
-  db = createDb(server.url, { ...PATIENT_DB, maxConnections: 1, statementTimeoutMs });
+const connect = (statementTimeoutMs: number, url = server.url): void => {
+  db = createDb(url, { ...PATIENT_DB, maxConnections: 1, statementTimeoutMs });
 };
 
 async function execute(statement: string): Promise<void> {
@@ -37,19 +37,20 @@ it('a statement that takes too long is ended by Postgres', async () => {
 });
 
 it('a connection that hangs within a transaction fails its queries, and is not used again', async () => {
-  connect(5_000);
-  let hung = 0;
+  const relay = await startRelay(server.url);
+  connect(5_000, relay.url);
   try {
+    let hung = 0;
     const transaction = db.$transaction(async (tx) => {
       hung = await backendOf(tx);
-      process.kill(hung, 'SIGSTOP');
+      relay.hang();
       await backendOf(tx);
     });
     await expect(transaction).rejects.toThrow();
     expect(hung).toBeGreaterThan(0);
     expect(await backendOf(db)).not.toBe(hung);
   } finally {
-    if (hung > 0) process.kill(hung, 'SIGCONT');
+    await relay.close();
   }
 });
 

@@ -10,6 +10,7 @@ import {
   isPidAlive,
   itOnLinux,
   PATIENT_DB,
+  startRelay,
   testPgbouncer,
   testPostgres,
 } from '@tidegate/testing';
@@ -158,20 +159,17 @@ describe('one of several runners', () => {
 
 describe('a runner that has a hanging connection to Postgres', () => {
   it('renews its lease over another one', async () => {
-    const leaseDb = createLeaseDb(harness.url);
+    const relay = await startRelay(harness.url);
+    harness.onClose(() => relay.close());
+    const leaseDb = createLeaseDb(relay.url);
     harness.onClose(() => closeDb(leaseDb));
     const { renewMs } = LEAD_TIMINGS;
     const lead = await candidate({ db: leaseDb, timings: { leaseMs: LONG_MS, renewMs, tryMs: 20 } });
-    const [{ pid } = { pid: 0 }] = await leaseDb.$queryRaw<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
-    process.kill(pid, 'SIGSTOP');
-    try {
-      const { expiresAt } = await harness.db.runnerLease.findFirstOrThrow();
-      const renewed = async () => (await harness.db.runnerLease.findFirstOrThrow()).expiresAt > expiresAt;
-      await eventually(renewed);
-      expect(lead.lost.aborted).toBe(false);
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
+    relay.hang();
+    const { expiresAt } = await harness.db.runnerLease.findFirstOrThrow();
+    const renewed = async () => (await harness.db.runnerLease.findFirstOrThrow()).expiresAt > expiresAt;
+    await eventually(renewed);
+    expect(lead.lost.aborted).toBe(false);
   });
 
   it('has time for that before its lead ends', () => {
