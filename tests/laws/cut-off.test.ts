@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually } from '@tidegate/testing';
-import { TcpProxy } from '../faults/world/proxy.ts';
+import { eventually, TcpProxy } from '@tidegate/testing';
 import { type Order, Witness } from '../faults/world/witness.ts';
 import { ctlVariables } from '../support/control.ts';
 import { type RunningGateway, startGateway } from '../support/gateway.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { eventually, PATIENT_DB, startRelay, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { eventually, PATIENT_DB, TcpProxy, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { closeDb, createDb, type Db } from './client.ts';
 
 let server: TestPostgres;
@@ -37,20 +37,20 @@ it('a statement that takes too long is ended by Postgres', async () => {
 });
 
 it('a connection that hangs within a transaction fails its queries, and is not used again', async () => {
-  const relay = await startRelay(server.url);
-  connect(5_000, relay.url);
+  const proxy = await TcpProxy.start(Number(new URL(server.url).port));
+  connect(5_000, proxy.urlFor(server.url));
   try {
     let hung = 0;
     const transaction = db.$transaction(async (tx) => {
       hung = await backendOf(tx);
-      relay.hang();
+      proxy.hang();
       await backendOf(tx);
     });
     await expect(transaction).rejects.toThrow();
     expect(hung).toBeGreaterThan(0);
     expect(await backendOf(db)).not.toBe(hung);
   } finally {
-    await relay.close();
+    await proxy.stop();
   }
 });
 

@@ -1,6 +1,6 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TcpProxy } from '@tidegate/testing';
 import {
   callUnary,
   createLimiterClient,
@@ -131,28 +131,18 @@ describe('a client of runners', () => {
         error ? reject(error) : resolve(port),
       ),
     );
-    const sockets: Socket[] = [];
-    const proxy = createServer((socket) => {
-      const onward = connect(behind, '127.0.0.1');
-      sockets.push(socket, onward);
-      socket.pipe(onward).pipe(socket);
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const client = createRunnerClient(`127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+    const proxy = await TcpProxy.start(behind);
+    const client = createRunnerClient(`127.0.0.1:${proxy.port}`);
     const watch = client.watch();
     const ended = new Promise((resolve) => watch.once('error', resolve));
     await new Promise((resolve) => watch.once('data', resolve));
-    // As if the process were stopped: its connections stay open, and its kernel takes new ones.
-    for (const socket of sockets) {
-      socket.unpipe();
-      socket.pause();
-    }
+    // As if the process were stopped: its connections stay open.
+    proxy.hang();
     expect(await Promise.race([ended, awake(LEASE_MS)])).toMatchObject({
       code: status.UNAVAILABLE,
     });
     client.close();
-    for (const socket of sockets) socket.destroy();
-    proxy.close();
+    await proxy.stop();
     server.forceShutdown();
   });
 });

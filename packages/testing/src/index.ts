@@ -35,7 +35,7 @@ export {
   testRedisCluster,
   testRedisSentinel,
 } from './redis.ts';
-export { type Relay, startRelay } from './relay.ts';
+export { TcpProxy } from './tcp-proxy.ts';
 export { totp } from './totp.ts';
 export * from './upstream.ts';
 export { untilOneWaitsForALock, waitingForLocks } from './waiting.ts';

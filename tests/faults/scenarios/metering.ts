@@ -1,8 +1,8 @@
+import { TcpProxy } from '@tidegate/testing';
 import { audit } from '../audit/audit.ts';
 import { readLive } from '../audit/live.ts';
 import { untilQuiet } from '../audit/quiet.ts';
 import { Load } from '../load/load.ts';
-import { TcpProxy } from '../world/proxy.ts';
 import { pause, type Random } from '../world/random.ts';
 import { startStores } from '../world/stores.ts';
 import type { World } from '../world/world.ts';

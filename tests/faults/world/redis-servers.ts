@@ -8,9 +8,8 @@ import {
   startRedis,
   startRedisSentinel,
 } from '@tidegate/embedded';
-import { eventually, freePort } from '@tidegate/testing';
+import { eventually, freePort, TcpProxy } from '@tidegate/testing';
 import { Redis } from 'ioredis';
-import { TcpProxy } from './proxy.ts';
 
 /** Long enough that a busy machine is not mistaken for a dead server. */
 const DOWN_AFTER_MS = 2_000;

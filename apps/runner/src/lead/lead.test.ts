@@ -10,7 +10,7 @@ import {
   isPidAlive,
   itOnLinux,
   PATIENT_DB,
-  startRelay,
+  TcpProxy,
   testPgbouncer,
   testPostgres,
 } from '@tidegate/testing';
@@ -159,13 +159,13 @@ describe('one of several runners', () => {
 
 describe('a runner that has a hanging connection to Postgres', () => {
   it('renews its lease over another one', async () => {
-    const relay = await startRelay(harness.url);
-    harness.onClose(() => relay.close());
-    const leaseDb = createLeaseDb(relay.url);
+    const proxy = await TcpProxy.start(Number(new URL(harness.url).port));
+    harness.onClose(() => proxy.stop());
+    const leaseDb = createLeaseDb(proxy.urlFor(harness.url));
     harness.onClose(() => closeDb(leaseDb));
     const { renewMs } = LEAD_TIMINGS;
     const lead = await candidate({ db: leaseDb, timings: { leaseMs: LONG_MS, renewMs, tryMs: 20 } });
-    relay.hang();
+    proxy.hang();
     const { expiresAt } = await harness.db.runnerLease.findFirstOrThrow();
     const renewed = async () => (await harness.db.runnerLease.findFirstOrThrow()).expiresAt > expiresAt;
     await eventually(renewed);

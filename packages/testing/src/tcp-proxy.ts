@@ -11,8 +11,8 @@ export interface Passing {
 }
 
 /**
- * A proxy between services and a store. Its target can change (like a floating address in a
- * failover), its connections can be cut, and data can be held back.
+ * A proxy in front of a server. Its target can change (like a floating address in a failover), its
+ * connections can be cut or hang, and data can be held back.
  */
 export class TcpProxy {
   /**
@@ -53,6 +53,15 @@ export class TcpProxy {
   redirectTo(target: number): void {
     this.#target = target;
     this.cut();
+  }
+
+  /**
+   * From now on, nothing passes over the connections that are open now. New ones work. To stop a
+   * process of Postgres instead would hold up all other tests: whoever drops a database waits until
+   * every process has taken note.
+   */
+  hang(): void {
+    for (const socket of this.#sockets) socket.removeAllListeners('data').pause();
   }
 
   cut(): void {
