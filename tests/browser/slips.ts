@@ -151,7 +151,7 @@ export function describeSlips(site: Site): void {
     );
 
     it(
-      'is a warning, not a refusal, if it is done and not in force yet',
+      'is a warning, not a refusal, if it is done and not in force yet, and the dialog waits for it',
       async () => {
         const org = await site.organization('Not yet');
         await site.newKey('Doubtful', { org });
@@ -162,6 +162,8 @@ export function describeSlips(site: Site): void {
         site.stack().kill('limiter', 'SIGSTOP');
         try {
           await dialog.getByRole('button', { name: 'Revoke key' }).click();
+          await page.keyboard.press('Escape');
+          expect(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
           await dialog.getByText('The key is marked as revoked but may still be accepted').waitFor();
         } finally {
           site.stack().kill('limiter', 'SIGCONT');

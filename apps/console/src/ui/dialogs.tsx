@@ -121,8 +121,10 @@ interface ConfirmProps {
 }
 
 /**
- * Asks before an action runs. If the action is refused, the dialog stays open and shows why. If it
- * is done but not in force yet, the dialog says so and has nothing left to confirm.
+ * Asks before an action runs. Nothing closes it while the action runs: one dialog may serve many
+ * rows, and what came of the action would appear in that of another row. If the action is refused,
+ * the dialog stays open and shows why. If it is done but not in force yet, the dialog says so and
+ * has nothing left to confirm.
  */
 export function Confirm(props: ConfirmProps) {
   const { isOpen, onClose, title, children, confirm, danger = true, fields = [] } = props;
@@ -152,7 +154,7 @@ export function Confirm(props: ConfirmProps) {
     <AlertDialog.Backdrop
       isOpen={isOpen}
       onOpenChange={(open) => open || close()}
-      isKeyboardDismissDisabled={false}
+      isKeyboardDismissDisabled={pending}
     >
       <AlertDialog.Container size="md">
         <AlertDialog.Dialog>

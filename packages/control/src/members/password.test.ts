@@ -142,6 +142,28 @@ describe('a new password set by an operator', () => {
     expect(value(await fixture.control.listAudit(OPERATOR, trail)).events).toHaveLength(1);
   });
 
+  it('waits for a change of all its organizations, and does not hold one that this change needs', async () => {
+    const orgs = await db().org.findMany({
+      where: { slug: { in: [await fixture.org('Order one'), await fixture.org('Order two')] } },
+      orderBy: { id: 'asc' },
+    });
+    const [first, last] = [orgs[0]?.slug ?? '', orgs[1]?.slug ?? ''];
+    const ada = await fixture.user(first, 'owner');
+    value(await fixture.control.addMember(OPERATOR, { org: last, email: ada.email, role: 'owner' }));
+    value(await fixture.pageKey(ada, last));
+    const setting = await db().$transaction(
+      async (tx) => {
+        await tx.$queryRaw`SELECT id FROM org WHERE slug = ${first} FOR UPDATE`;
+        const result = fixture.control.setPassword(OPERATOR, { email: ada.email });
+        await untilOneWaitsForALock(db());
+        await tx.$queryRaw`SELECT id FROM org WHERE slug = ${last} FOR UPDATE NOWAIT`;
+        return { result };
+      },
+      { timeout: 60_000 },
+    );
+    expect(value(await setting.result).email).toBe(ada.email);
+  });
+
   it('is in the audit trail of each organization that the account belongs to, and of no other', async () => {
     const [one, two, other] = [
       await fixture.org('Trail one'),

@@ -28,6 +28,17 @@ export interface SignedOut {
 }
 
 /**
+ * Holds the organizations of which an account is a member or has a page key, in the order of their
+ * ids. So do all changes that concern several organizations, and none of two waits for the other.
+ */
+const holdOrgsOf = (tx: Tx, userId: string): Promise<unknown> =>
+  tx.$queryRaw`
+    SELECT id FROM org
+    WHERE id IN (SELECT org_id FROM member WHERE user_id = ${userId}
+      UNION SELECT org_id FROM api_key WHERE page_user_id = ${userId})
+    ORDER BY id FOR KEY SHARE`;
+
+/**
  * Ends all sessions of an account that was changed, ends sign-ins that have begun, and revokes its
  * page keys. Its user can sign in again right away, whatever was tried before. The caller has
  * locked the account. The change is in the trail of each of its organizations.
@@ -40,6 +51,7 @@ export async function signOutEverywhere(
   action: AuditAction,
 ): Promise<SignedOut> {
   const { userId, email } = account;
+  await holdOrgsOf(tx, userId);
   await tx.session.deleteMany({ where: { userId } });
   await endSteps(tx, userId);
   await forgetAttempts(tx, email);
