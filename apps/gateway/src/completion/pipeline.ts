@@ -12,7 +12,7 @@ import { admit, reserve } from './admit.ts';
 import { callModel } from './call-model.ts';
 import type { Completion } from './completion.ts';
 import { checkCondition } from './condition.ts';
-import { findModel } from './find-model.ts';
+import { findModel, modelNotFound } from './find-model.ts';
 import { checkFit } from './fit.ts';
 import { Holdings } from './holdings.ts';
 import { prepare } from './prepare.ts';
@@ -77,8 +77,8 @@ async function answerTo(
 
   held.takeModel(model.modelId);
   // Look the model up again: it may have fallen asleep before it was marked as in use.
-  const current = gateway.catalog.get(model.modelId) ?? model;
-  return serve(gateway, completion, request, current);
+  const current = gateway.catalog.get(model.modelId);
+  return current ? serve(gateway, completion, request, current) : modelNotFound(model.name);
 }
 
 async function serve(
@@ -91,8 +91,7 @@ async function serve(
   const readiness = checkCondition(model); // 9
   if (endsEarly(readiness)) return readiness;
   const { linkedImages } = request;
-  const wake = readiness === 'wake';
-  const toPrepare = wake || linkedImages.length > 0;
+  const toPrepare = readiness === 'wake' || linkedImages.length > 0;
 
   if (exchange.aborted) return exchange.aborted;
   gateway.observer.enter(exchange, 'admit');
@@ -101,7 +100,7 @@ async function serve(
   if (endsEarly(admission)) return admission;
 
   const prepared = toPrepare
-    ? await prepare(gateway, completion, { model, linkedImages, wake }) // 11
+    ? await prepare(gateway, completion, { model, linkedImages }) // 11
     : { model, dataUrls: [] };
   if (endsEarly(prepared)) return prepared;
 

@@ -324,6 +324,44 @@ describe('linked images', () => {
     harness.runner.remove(modelId);
   });
 
+  it.each([
+    ['stopped', 503, 'model_unavailable'],
+    ['deleted', 404, 'model_not_found'],
+    ['restarted', 503, 'model_starting'],
+  ] as const)(
+    'do not hide that their model is %s meanwhile, and nothing is counted',
+    async (what, status, code) => {
+      const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
+      fetchAll = async () => {
+        if (what === 'stopped')
+          harness.runner.update({ modelId, condition: 'CONDITION_STOPPED', replicas: [] });
+        if (what === 'deleted') harness.runner.remove(modelId);
+        if (what === 'restarted')
+          harness.runner.update({ modelId, condition: 'CONDITION_STARTING', replicas: [] });
+        await eventually(() => harness.gateway.catalog.get(modelId)?.condition !== 'CONDITION_RUNNING');
+        return [Buffer.from('"data:image/png;base64,AAAA"')];
+      };
+      const [got, error] = await errorOf(await harness.complete(withImage));
+      expect([got, error]).toEqual([status, code]);
+      expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+      harness.runner.remove(modelId);
+    },
+  );
+
+  it('are followed by a wake if their model falls asleep meanwhile', async () => {
+    const { modelId } = await harness.publish({ name: 'vision', kind: 'vision', mode: 'wake_on_request' });
+    fetchAll = async () => {
+      harness.runner.update({ modelId, condition: 'CONDITION_ASLEEP', wakeable: true, replicas: [] });
+      await eventually(() => harness.gateway.catalog.get(modelId)?.condition === 'CONDITION_ASLEEP');
+      return [Buffer.from('"data:image/png;base64,AAAA"')];
+    };
+    harness.runner.wake = run;
+    expect((await harness.complete(withImage)).status).toBe(200);
+    expect(harness.runner.wakes).toEqual([modelId]);
+    expect(limiterCalls()).toEqual(['admit', 'reserve', 'settle']);
+    harness.runner.remove(modelId);
+  });
+
   it('that cannot be fetched get the request refused and leave no trace', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
     fetchAll = async () => newRefusal({ code: 'invalid_request', message: 'no such image' });

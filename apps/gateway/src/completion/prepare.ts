@@ -4,13 +4,12 @@ import { type EarlyEnd, endsEarly } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import type { DataUrls } from '../images/fetch.ts';
 import type { Completion } from './completion.ts';
-import { COULD_NOT_START, STILL_STARTING, STOPPED } from './condition.ts';
+import { COULD_NOT_START, checkCondition, STILL_STARTING, STOPPED } from './condition.ts';
 import { modelNotFound } from './find-model.ts';
 
 export interface PrepareInput {
   readonly model: CatalogModel;
   readonly linkedImages: CompletionRequest['linkedImages'];
-  readonly wake: boolean;
 }
 
 export interface Prepared {
@@ -22,17 +21,22 @@ export interface Prepared {
 
 /**
  * Prepares what the call needs: downloads linked images and wakes the model. Together they may take
- * as long as one cold start.
+ * as long as one cold start. A model that was stopped, deleted or put to sleep meanwhile is treated
+ * as if the request had come afterwards.
  */
 export async function prepare(
   gateway: Gateway,
   completion: Completion,
-  { model, linkedImages, wake }: PrepareInput,
+  { model, linkedImages }: PrepareInput,
 ): Promise<Prepared | EarlyEnd> {
   const startedAtMs = performance.now();
   const dataUrls = await fetchImages(gateway, completion, linkedImages);
   if (endsEarly(dataUrls)) return dataUrls;
-  if (!wake) return { model, dataUrls };
+  const current = gateway.catalog.get(model.modelId);
+  if (!current) return modelNotFound(model.name);
+  const readiness = checkCondition(current);
+  if (endsEarly(readiness)) return readiness;
+  if (readiness === 'ready') return { model: current, dataUrls };
   const leftMs = Math.max(0, gateway.config.COLD_START_MS - (performance.now() - startedAtMs));
   const awake = await wakeUp(gateway, completion, model, leftMs);
   return endsEarly(awake) ? awake : { model: awake, dataUrls };
@@ -71,5 +75,5 @@ async function wakeUp(
   // An owner may have deleted the model while the request was waiting for it.
   if (outcome === 'failed') return catalog.get(model.modelId) ? COULD_NOT_START : modelNotFound(model.name);
   if (outcome === 'starting') return STILL_STARTING;
-  return catalog.get(model.modelId) ?? model;
+  return catalog.get(model.modelId) ?? modelNotFound(model.name);
 }
