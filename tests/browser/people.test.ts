@@ -12,7 +12,7 @@ import { describePageKeys } from './page-keys.ts';
 import { describePages } from './pages.ts';
 import { describePasskeys } from './passkeys.ts';
 import { useProvider } from './provider.ts';
-import { PASSWORD, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
+import { PASSWORD, rowOf, TEST_TIMEOUT_MS, textOf, told, useSite } from './site.ts';
 
 const IMAGE =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
@@ -151,6 +151,29 @@ describe('a member', () => {
       await page.getByLabel('Message', { exact: true }).fill('What is it?');
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByText(/tokens in · .* tokens out/).waitFor();
+      await page.locator('input[type=file]').setInputFiles([file, file]);
+      await told(page, 'A conversation has at most 4 images. The others were left out.');
+      expect(await remove.count()).toBe(1);
+      expect(await page.getByRole('button', { name: 'Add images, up to 4' }).isDisabled()).toBe(true);
+      await page.getByLabel('Message', { exact: true }).fill('And this?');
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByText('This conversation has its 4 images.').waitFor();
+      await page.getByText(/tokens in · .* tokens out/).waitFor();
+      await page.getByLabel('Message', { exact: true }).fill('[[tokens=500]][[token-ms=10]]');
+      await page.getByRole('button', { name: 'Send' }).click();
+      const log = page.getByRole('log');
+      const grown = async (byPx: number) => {
+        const before = await log.evaluate((element) => element.scrollHeight);
+        await eventually(async () => (await log.evaluate((own) => own.scrollHeight)) > before + byPx);
+        return log.evaluate((own) => [own.scrollTop, own.scrollHeight - own.clientHeight - own.scrollTop]);
+      };
+      await grown(40);
+      await log.evaluate((element) => element.scrollTo({ top: 0 }));
+      expect((await grown(40))[0]).toBe(0);
+      await log.evaluate((element) => element.scrollTo({ top: element.scrollHeight }));
+      expect((await grown(40))[1]).toBeLessThan(100);
+      await page.getByRole('button', { name: 'Stop' }).click();
+      await page.getByText('Stopped.').waitFor();
       await page.getByRole('button', { name: 'The same as code' }).click();
       const command = await textOf(page.locator('pre').filter({ hasText: 'curl -N' }));
       for (const part of ['"image_url"', 'What is it?', '$TIDEGATE_API_KEY']) expect(command).toContain(part);
@@ -265,6 +288,20 @@ describe('a session', () => {
       await page.waitForURL('**/o/demo/usage?key=none');
       const session = (await page.context().cookies()).find(({ name }) => name.includes('session_token'));
       expect(session).toMatchObject({ httpOnly: true, sameSite: 'Lax' });
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  it(
+    'leads to the identity provider even before any script has loaded',
+    async () => {
+      const { page } = await site.visit({ context: { javaScriptEnabled: false } });
+      await site.open(page, 'members');
+      const { email } = await site.person('viewer');
+      provider.signIn(email);
+      await page.getByRole('button', { name: 'Sign in with Example' }).click();
+      await page.waitForURL('**/o/demo/members');
+      await page.getByText(email).first().waitFor();
     },
     TEST_TIMEOUT_MS,
   );

@@ -81,6 +81,7 @@ runService('console', async (service) => {
     host: config.CONSOLE_HOST,
     port: config.CONSOLE_PORT,
     consoleUrl: config.CONSOLE_URL,
+    formOrigins: config.oidc ? [new URL(config.oidc.issuer).origin] : [],
     trustedProxies: config.TRUSTED_PROXIES,
     logger,
     handle: screens.handle,

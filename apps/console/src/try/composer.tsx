@@ -21,7 +21,9 @@ interface ComposerProps {
 export function Composer({ chat, keys, settings, takesImages, imagesOnPlan }: ComposerProps) {
   const [text, setText] = useState('');
   const mayAdd = takesImages && imagesOnPlan;
-  const attached = useAttachments(mayAdd);
+  // Each request sends the whole conversation.
+  const room = MAX_IMAGES - chat.messages.reduce((sent, message) => sent + message.images.length, 0);
+  const attached = useAttachments(mayAdd, room);
   const { images } = attached;
   const busy = chat.state !== 'idle';
   const ready = !busy && keys !== null && settings.model !== '' && text.trim() !== '';
@@ -51,7 +53,7 @@ export function Composer({ chat, keys, settings, takesImages, imagesOnPlan }: Co
       {takesImages && images.length > 0 ? <Attachments images={images} onRemove={attached.remove} /> : null}
       <div className="flex items-end gap-2">
         {takesImages ? (
-          <AddImages isDisabled={!imagesOnPlan || images.length >= MAX_IMAGES} onAdd={attached.add} />
+          <AddImages isDisabled={!imagesOnPlan || images.length >= room} onAdd={attached.add} />
         ) : null}
         <TextArea
           fullWidth
@@ -66,6 +68,11 @@ export function Composer({ chat, keys, settings, takesImages, imagesOnPlan }: Co
       </div>
       {takesImages && !imagesOnPlan ? (
         <p className="mt-2 text-xs text-muted">Images need a plan that includes them.</p>
+      ) : null}
+      {mayAdd && room === 0 ? (
+        <p className="mt-2 text-xs text-muted">
+          This conversation has its {MAX_IMAGES} images. To send others, start a new one.
+        </p>
       ) : null}
     </div>
   );

@@ -14,6 +14,9 @@ import type { ApiRefusal } from './stream.ts';
 import { timingText } from './timing.ts';
 import type { Chat } from './use-chat.ts';
 
+/** About two lines. */
+const NEAR_END_PX = 48;
+
 interface ConversationProps {
   readonly org: string;
   readonly chat: Chat;
@@ -25,10 +28,17 @@ interface ConversationProps {
 
 export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
   const log = useRef<HTMLDivElement>(null);
+  const shownPx = useRef(0);
   const last = chat.messages.at(-1)?.text.length ?? 0;
+  const isSent = chat.messages.at(-1)?.role === 'user';
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the content grows
   useEffect(() => {
-    log.current?.scrollTo({ top: log.current.scrollHeight });
+    if (!log.current) return;
+    const { scrollTop, clientHeight, scrollHeight } = log.current;
+    // Whoever has scrolled up reads what is there.
+    const isAtEnd = scrollTop + clientHeight >= shownPx.current - NEAR_END_PX;
+    if (isSent || isAtEnd) log.current.scrollTo({ top: scrollHeight });
+    shownPx.current = scrollHeight;
   }, [chat.messages.length, last, chat.refusal, chat.keyProblem]);
   return (
     <div

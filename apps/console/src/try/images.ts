@@ -22,8 +22,12 @@ export async function readImages<F extends { readonly name: string }>(
   };
 }
 
-/** Adds images, up to the most that a request may have. The same image may occur twice. */
-export function withImages(kept: readonly ImagePart[], more: ReadImages['images']): readonly ImagePart[] {
+/** Adds images, up to as many as there is room for. The same image may occur twice. */
+export function withImages(
+  kept: readonly ImagePart[],
+  more: ReadImages['images'],
+  room: number,
+): readonly ImagePart[] {
   const firstId = Math.max(0, ...kept.map(({ id }) => id)) + 1;
-  return [...kept, ...more.map((image, i) => ({ ...image, id: firstId + i }))].slice(0, MAX_IMAGES);
+  return [...kept, ...more.map((image, i) => ({ ...image, id: firstId + i }))].slice(0, room);
 }

@@ -21,12 +21,14 @@ interface AttachedImages {
  * The images of a message that is being written.
  *
  * @param mayAdd whether pasted and dropped ones are taken
+ * @param room how many the message may have
  */
-export function useAttachments(mayAdd: boolean): AttachedImages {
+export function useAttachments(mayAdd: boolean, room: number): AttachedImages {
   const [images, set] = useState<readonly ImagePart[]>([]);
   const add = async (files: readonly File[]) => {
-    const { images: added, unreadable } = await readImages(files.slice(0, MAX_IMAGES), asDataUrl);
-    set((kept) => withImages(kept, added));
+    const { images: added, unreadable } = await readImages(files.slice(0, room), asDataUrl);
+    set((kept) => withImages(kept, added, room));
+    if (images.length + files.length > room) toast.warning(TOO_MANY);
     for (const name of unreadable) toast.danger(`“${name}” could not be read.`);
   };
   const take: AttachedImages['take'] = (event, data) => {
@@ -38,12 +40,14 @@ export function useAttachments(mayAdd: boolean): AttachedImages {
   return {
     images,
     clear: () => set([]),
-    putBack: (earlier) => set((added) => withImages(earlier, added)),
+    putBack: (earlier) => set((added) => withImages(earlier, added, room)),
     add: (files) => void add(files),
     remove: (id) => set(images.filter((image) => image.id !== id)),
     take,
   };
 }
+
+const TOO_MANY = `A conversation has at most ${MAX_IMAGES} images. The others were left out.`;
 
 const asDataUrl = (file: File): Promise<string> =>
   new Promise((resolve, reject) => {

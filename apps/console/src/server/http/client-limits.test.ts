@@ -25,6 +25,7 @@ async function start(limits: Partial<ClientLimits>): Promise<number[]> {
     host: '127.0.0.1',
     port: 0,
     consoleUrl: 'http://console.example',
+    formOrigins: [],
     trustedProxies: 0,
     logger: createLogger({ service: 'test', level: 'silent' }),
     handle: async (request, response) => {

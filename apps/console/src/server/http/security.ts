@@ -1,9 +1,15 @@
+interface Origins {
+  readonly consoleUrl: string;
+  /** Other origins to which the answer to a form may lead. */
+  readonly formOrigins: readonly string[];
+}
+
 /**
  * What a browser may do with a page. Scripts need the nonce, or must be loaded by a script that has
  * it. Style attributes are allowed because charts and overlays position themselves with them. Style
  * elements need the nonce. Style sheets need it too, unless they come from this server.
  */
-export function securityHeaders(nonce: string, consoleUrl: string): Record<string, string> {
+export function securityHeaders(nonce: string, { consoleUrl, formOrigins }: Origins): Record<string, string> {
   const https = consoleUrl.startsWith('https://');
   const policy = [
     "default-src 'self'",
@@ -15,7 +21,7 @@ export function securityHeaders(nonce: string, consoleUrl: string): Record<strin
     "connect-src 'self'",
     "object-src 'none'",
     "base-uri 'none'",
-    "form-action 'self'",
+    ["form-action 'self'", ...formOrigins].join(' '),
     "frame-ancestors 'none'",
     ...(https ? ['upgrade-insecure-requests'] : []),
   ];

@@ -24,6 +24,7 @@ async function start(consoleUrl: string, queueLimits = QUEUE_LIMITS): Promise<st
     host: '127.0.0.1',
     port: 0,
     consoleUrl,
+    formOrigins: [],
     trustedProxies: 0,
     queueLimits,
     drainMs: 60_000,

@@ -26,6 +26,8 @@ export interface SiteOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly consoleUrl: string;
+  /** Other origins to which the answer to a form may lead: the identity provider's. */
+  readonly formOrigins: readonly string[];
   readonly trustedProxies: number;
   readonly logger: Logger;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -101,10 +103,10 @@ export async function startSite(options: SiteOptions): Promise<Site> {
 function secure(
   request: IncomingMessage,
   response: ServerResponse,
-  { consoleUrl, trustedProxies }: SiteOptions,
+  { trustedProxies, ...origins }: SiteOptions,
 ): void {
   const nonce = randomBytes(NONCE_BYTES).toString('base64');
-  const headers = securityHeaders(nonce, consoleUrl);
+  const headers = securityHeaders(nonce, origins);
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   // The framework reads the nonce for its own scripts from this header.
   request.headers['content-security-policy'] = headers['content-security-policy'];
