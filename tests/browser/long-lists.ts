@@ -5,7 +5,7 @@ import { eventually, PATIENT_DB } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectInReach, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { focused, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 const MANY = 120;
 const numbers = Array.from({ length: MANY }, (_, n) => String(n).padStart(3, '0'));
@@ -170,6 +170,8 @@ export function describeLongLists(site: Site): void {
         await page.getByRole('button', { name: 'Show more (20)' }).click();
         await eventually(async () => (await used(page).count()) === MANY);
         expect(await textOf(used(page).last())).toContain('Key 000');
+        // The button is gone. The rows go on where it was.
+        await eventually(async () => (await focused(page)).includes('Key 019'));
 
         await page.getByRole('button', { name: /All keys/ }).click();
         await page.getByRole('option', { name: /Key 000/ }).click();

@@ -1,10 +1,9 @@
 'use client';
 
-import { Button } from '@heroui/react';
 import type { ConditionChangeView } from '@tidegate/control';
 import { useState } from 'react';
-import { whole } from '../ui/numbers.ts';
 import { span } from '../ui/relative.ts';
+import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { ConditionDot } from './condition.tsx';
@@ -52,13 +51,7 @@ export function HistoryTable({ changes }: { changes: readonly ConditionChangeVie
           ))}
         </tbody>
       </Table>
-      {changes.length > shown ? (
-        <div className="border-t border-separator p-3 text-center">
-          <Button size="sm" variant="ghost" onPress={() => setShown(changes.length)}>
-            Show all ({whole(changes.length)})
-          </Button>
-        </div>
-      ) : null}
+      <ShowMore more={changes.length - shown} onPress={() => setShown(changes.length)} />
     </>
   );
 }

@@ -29,12 +29,17 @@ export const destination = <T extends Candidate>(back: T | null, beginning: T | 
 const isLost = () => document.activeElement === null || document.activeElement === document.body;
 
 function heading(): HTMLElement | null {
-  const found = document.querySelector<HTMLElement>('main h1');
-  if (found) found.tabIndex = -1;
-  return found;
+  return focusable(document.querySelector<HTMLElement>('main h1'));
 }
 
-const restoreFocus = (): void => destination(last, heading())?.focus({ preventScroll: true });
+/** Lets an element have the focus that keyboards pass over. */
+export function focusable<T extends HTMLElement | null | undefined>(element: T): T {
+  if (element) element.tabIndex = -1;
+  return element;
+}
+
+const backOrBeginning = () => destination(last, heading());
+const restoreFocus = (): void => backOrBeginning()?.focus({ preventScroll: true });
 
 /** Calls `look` again and again for half a minute, until it returns true. */
 function pollBriefly(look: () => boolean): void {
@@ -45,15 +50,24 @@ function pollBriefly(look: () => boolean): void {
   }, POLL_EVERY_MS);
 }
 
+let watches = 0;
+
 /**
- * Restores the focus if the focused element disappears soon, as a button may after it was pressed.
+ * Moves the focus if the focused element disappears soon, as a button may after it was pressed.
+ * Only the newest call counts.
+ *
+ * @param next finds where to, once it is there; default: back, or to the page's beginning
  */
-export function watchFocus(): void {
+export function watchFocus(next: () => HTMLElement | null | undefined = backOrBeginning): void {
   const focused = document.activeElement;
+  watches += 1;
+  const own = watches;
   pollBriefly(() => {
+    if (own !== watches) return true;
     if (focused?.isConnected || !isLost()) return false;
-    restoreFocus();
-    return true;
+    const to = next();
+    to?.focus({ preventScroll: true });
+    return to !== null && to !== undefined;
   });
 }
 
