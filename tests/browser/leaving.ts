@@ -82,6 +82,22 @@ export function describeLeaving(site: Site): void {
     );
 
     it(
+      'as one of its owners, by removing themselves, is led to where they still belong',
+      async () => {
+        const org = await site.organization('Two owners');
+        const [, account] = [await site.person('owner', org), await site.person('owner', org)];
+        const { page } = await site.signedIn(account);
+        await site.open(page, 'members', org);
+        await page.getByRole('button', { name: `Remove ${account.email}` }).click();
+        await page.getByRole('alertdialog').getByText('You lose access').waitFor();
+        await page.getByRole('button', { name: 'Remove member', exact: true }).click();
+        await page.waitForURL('**/account');
+        await page.getByText('You belong to no organization').waitFor();
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
       'leaves an organization that requires two-factor without setting it up',
       async () => {
         const org = await site.organization('Strict');

@@ -34,6 +34,14 @@ it('what people did to themselves does not name them twice', () => {
   expect(own('account.changePassword', 'bob@example.com')).toBe('Changed the password of bob@example.com');
 });
 
+it('whom an invitation was for is left out of what members and viewers see', () => {
+  expect(event('member.withdraw', {})).toEqual({
+    verb: 'Withdrew the invitation',
+    subject: '',
+    settings: [],
+  });
+});
+
 it('a change of role names both roles, and an older event names the one that it has', () => {
   const changed = { email: 'ada@example.com', role: 'owner' };
   expect(event('member.setRole', { ...changed, from: 'member' })).toEqual({

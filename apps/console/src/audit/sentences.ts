@@ -52,7 +52,7 @@ export interface Sentence {
   readonly settings: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** The end of a verb that is cut off if people did it to themselves. What is left says enough. */
+/** The end of a verb that is cut off if no subject follows. What is left says enough. */
 const OF_OTHERS = / (of|to|for)$/;
 const SAYS_ENOUGH = /^(Joined|Left|Signed in)$/;
 
@@ -62,9 +62,11 @@ export function sentenceOf({ actor, action, details }: AuditView): Sentence {
   const subject = subjectKey ? String(details[subjectKey]) : '';
   const verb = VERBS[action] ?? action;
   const isOwn = subject === actor && (OF_OTHERS.test(verb) || SAYS_ENOUGH.test(verb));
+  // Some subjects are shown to owners only.
+  const isAlone = isOwn || subject === '';
   return {
-    verb: isOwn ? verb.replace(OF_OTHERS, '') : verb,
-    subject: isOwn ? '' : subject,
+    verb: isAlone ? verb.replace(OF_OTHERS, '') : verb,
+    subject: isAlone ? '' : subject,
     settings: settingsOf(action, details)
       .filter(([name, value]) => name !== subjectKey && value !== null)
       .map(([name, value]) => ({ name: NAMES[name] ?? wordsOf(name), value: textOf(name, value) })),

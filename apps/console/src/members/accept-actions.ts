@@ -6,8 +6,9 @@ import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from '../session/cookies.ts';
 import { callerAddress, currentUser } from '../session/current.ts';
+import { signInPath } from '../session/next-path.ts';
 import { goToProvider } from '../session/provider.ts';
-import { tooManyAttempts } from '../session/words.ts';
+import { JOINED, tooManyAttempts } from '../session/words.ts';
 
 export interface AcceptState {
   readonly name: string;
@@ -32,7 +33,8 @@ export async function accept(_before: AcceptState, form: FormData): Promise<Acce
   const accepted = await control.acceptInvitation(user?.actor ?? null, { token, ...account });
   if (!accepted.ok) return { name, refusal: accepted.refusal };
   const { email, org } = accepted.value;
-  if (!user && !passwords) await goToProvider(`/o/${org}/keys`);
+  const keys = `/o/${org}/keys`;
+  if (!user && !passwords) await goToProvider(keys);
   if (!user) {
     const attempt = {
       email,
@@ -41,8 +43,8 @@ export async function accept(_before: AcceptState, form: FormData): Promise<Acce
       headers: new Headers(await headers()),
     };
     const result = await signIn.withPassword(attempt);
-    if (result.outcome !== 'signed in') redirect('/sign-in');
+    if (result.outcome !== 'signed in') redirect(signInPath(keys, JOINED));
     await passCookiesOn(result.headers);
   }
-  redirect(`/o/${org}/keys`);
+  redirect(keys);
 }

@@ -2,7 +2,7 @@
 
 import { toast } from '@heroui/react';
 import type { MemberView } from '@tidegate/control';
-import { Confirm } from '../ui/dialogs.tsx';
+import { Confirm, useLeadsTo } from '../ui/dialogs.tsx';
 import { removeMember } from './actions.ts';
 
 interface RemoveMemberProps {
@@ -16,6 +16,7 @@ interface RemoveMemberProps {
 
 export function RemoveMember({ org, me, member, onClose }: RemoveMemberProps) {
   const isMe = member?.email === me;
+  const leadsAway = useLeadsTo('/');
   return (
     <Confirm
       isOpen={member !== null}
@@ -23,7 +24,7 @@ export function RemoveMember({ org, me, member, onClose }: RemoveMemberProps) {
       title={`Remove ${member?.email ?? ''}?`}
       confirm="Remove member"
       action={() => removeMember(org, member?.email ?? '')}
-      onDone={() => toast.success('Member removed.')}
+      {...(isMe ? leadsAway : { onDone: () => toast.success('Member removed.') })}
     >
       <p>
         {isMe ? 'You lose' : 'They lose'} access to this organization immediately. Open invitations that{' '}

@@ -35,6 +35,9 @@ export const SIGN_IN_OVER = 'over';
 /** This console's own error: the address has used up its attempts of this minute. */
 export const TOO_MANY = 'attempts';
 
+/** This console's own error: someone has joined with a new account, and must sign in by hand. */
+export const JOINED = 'joined';
+
 /** Explains the `error` parameter of the sign-in page. Null: nothing went wrong. */
 export function signInTrouble(error: string | undefined): string | null {
   if (error === undefined) return null;
@@ -42,6 +45,8 @@ export function signInTrouble(error: string | undefined): string | null {
   if (error === OTHER_IDENTITY)
     return 'The account with your e-mail belongs to another identity at the provider. Ask an operator.';
   if (error === TOO_MANY) return tooManyAttempts(S_A_MINUTE);
+  if (error === JOINED)
+    return 'You have joined, but could not be signed in right away. Sign in with your new password in a minute.';
   if (error === SIGN_IN_OVER) return 'The sign-in took too long, or had too many wrong codes. Start again.';
   return NO_ACCOUNT.has(error)
     ? 'That did not work: there is no account for you here yet. Ask an owner for an invitation.'
