@@ -51,6 +51,8 @@ export async function completeSignIn(
     return refused('This code is wrong or has already been used. Enter the one that your app shows now.');
   if (step.outcome === 'locked')
     return refused('There were too many wrong codes for this account. Try again in 15 minutes.');
+  if (step.outcome === 'no app')
+    return refused('This account has no authenticator app. Use a passkey, or one of your recovery codes.');
   if (step.outcome === 'unreadable')
     return refused('The console can no longer read this second factor. Ask an operator to reset it.');
   if (step.outcome === 'over') redirect(signInPath(next, SIGN_IN_OVER));

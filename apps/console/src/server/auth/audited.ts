@@ -80,7 +80,7 @@ export const auditedSecondFactor = (factor: SecondFactor, record: RecordAccount)
   ...factor,
   async complete(attempt) {
     const step = await factor.complete(attempt);
-    if (step.outcome === 'over' || step.outcome === 'unreadable') return step;
+    if (!('userId' in step)) return step;
     const address = attempt.headers.get(CLIENT_ADDRESS_HEADER) ?? undefined;
     const event = { account: { userId: step.userId }, address };
     const details = { with: `password and ${step.by}` };

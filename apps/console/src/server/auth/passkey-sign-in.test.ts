@@ -139,6 +139,20 @@ describe('signing in with a passkey', () => {
     expect(recorded).toEqual([event('account.signIn', device)]);
   });
 
+  it("completes what the console left undone if it ended right after storing an account's first passkey", async () => {
+    const device = await registered();
+    const { userId } = device;
+    const expiresAt = new Date(Date.now() + 60_000);
+    await db().session.create({ data: { id: userId, token: userId, userId, expiresAt } });
+    expect((await attempt(device)).step.outcome).toBe('signed in');
+    const user = await db().user.findUniqueOrThrow({ where: { id: userId }, include: { sessions: true } });
+    expect(user.twoFactorEnabled).toBe(true);
+    expect(user.sessions.map(({ id }) => id)).not.toContain(userId);
+    expect(user.sessions).toHaveLength(1);
+    await attempt(device);
+    expect(await db().session.count({ where: { userId } })).toBe(2);
+  });
+
   it('works up to the highest counter of a security key, and not with a counter that was used', async () => {
     const device = await registered();
     for (const counter of [2 ** 31, 2 ** 32 - 1])

@@ -112,13 +112,22 @@ async function add(
     auth.api.verifyPasskeyRegistration({ body, headers, asResponse: true }),
   );
   if (!response.ok) return 'failed';
-  const { count } = await db.user.updateMany({
-    where: { id: userId, twoFactorEnabled: false },
-    data: { twoFactorEnabled: true },
-  });
-  if (count > 0) await auth.api.revokeOtherSessions({ headers });
+  await turnOn(db, userId, session.session.token);
   return 'added';
 }
+
+/**
+ * Makes a passkey the second factor of an account that had none. That ends all sessions but one:
+ * they began without it.
+ */
+const turnOn = (db: Db, userId: string, kept: string): Promise<void> =>
+  db.$transaction(async (tx) => {
+    const { count } = await tx.user.updateMany({
+      where: { id: userId, twoFactorEnabled: false },
+      data: { twoFactorEnabled: true },
+    });
+    if (count > 0) await tx.session.deleteMany({ where: { userId, token: { not: kept } } });
+  });
 
 const remove = ({ db }: PasskeysOptions, userId: string, id: string): ReturnType<Passkeys['remove']> =>
   db.$transaction(async (tx) => {
@@ -140,6 +149,11 @@ async function challenge({ auth }: PasskeysOptions, headers: Headers): ReturnTyp
   return { options: { ...options, userVerification: 'required' }, headers: response.headers };
 }
 
+interface SignedIn {
+  readonly session: { readonly token: string };
+  readonly user: { readonly id: string; readonly email: string };
+}
+
 async function signIn(
   { db, auth, devices }: PasskeysOptions,
   { answer, headers }: PasskeyAttempt,
@@ -150,7 +164,9 @@ async function signIn(
   );
   if (response.status >= 500) throw new Error(`a passkey's sign-in failed with ${response.status}`);
   if (!response.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
-  const { user } = (await response.json()) as { user: { id: string; email: string } };
+  const { session, user } = (await response.json()) as SignedIn;
+  // The console may have ended between storing the account's first passkey and this.
+  await turnOn(db, user.id, session.token);
   const cookies = devices.remember(response, headers, user, 'second factor');
   return { outcome: 'signed in', headers: cookies, userId: user.id };
 }

@@ -158,6 +158,18 @@ describe('an authenticator app', () => {
     expect((await factor.complete({ code: first.recoveryCodes[0] ?? '', headers })).outcome).toBe('over');
   });
 
+  it('is not taken for one by an account that has only passkeys, which takes its recovery codes', async () => {
+    const email = await account();
+    const begun = await factor.begin({ password: PASSWORD, headers: (await password(email)).headers });
+    if (begun.outcome !== 'begun') throw new Error(begun.outcome);
+    await db().user.update({ where: { email }, data: { twoFactorEnabled: true } });
+    const { headers } = await password(email);
+    for (let i = 0; i < 12; i++)
+      expect(await factor.complete({ code: totp(begun.uri), headers })).toEqual({ outcome: 'no app' });
+    const [code = ''] = begun.recoveryCodes;
+    expect((await factor.complete({ code, headers })).outcome).toBe('signed in');
+  });
+
   it('in use can be neither confirmed nor replaced by whoever has a session, or has only begun to sign in', async () => {
     const { email, uri, headers } = await withApp();
     const begun = (await password(email)).headers;

@@ -24,6 +24,8 @@ export type SecondStep =
   | ({ readonly outcome: 'locked'; readonly isFirst: boolean } & FailedStep)
   /** The sign-in is too old, or had too many wrong codes. It must begin again. */
   | { readonly outcome: 'over' }
+  /** This looks like the code of an app, and the account has none. */
+  | { readonly outcome: 'no app' }
   /** The secret that encrypted this second factor is gone. No code can be compared with it. */
   | { readonly outcome: 'unreadable' };
 interface FailedStep {
@@ -72,7 +74,8 @@ export async function completeStep(
   const begun = step && (await db.user.findUnique({ where: { id: step.userId }, select: { email: true } }));
   if (!step || !begun) return { outcome: 'over' };
   const { userId } = step;
-  if (!(await isReadable(options, userId, by))) return { outcome: 'unreadable' };
+  const unusable = await whyUnusable(options, userId, by);
+  if (unusable) return { outcome: unusable };
   const key = codesKey(options, headers, { id: userId, email: begun.email });
   if ((await take(db, now(), key, CODES)) > 0) {
     const first = await isFirst(options, 'locked', step.id, STEP_REMEMBERED_MS);
@@ -105,21 +108,24 @@ export async function completeStep(
   return { outcome: 'over' };
 }
 
-async function isReadable(
+/** Why no code of this kind can be compared with anything. Null: one can. */
+async function whyUnusable(
   { db, auth }: SecondFactorOptions,
   userId: string,
   by: FailedStep['by'],
-): Promise<boolean> {
+): Promise<'no app' | 'unreadable' | null> {
   const row = await db.twoFactor.findFirst({
     where: { userId },
-    select: { secret: true, backupCodes: true },
+    select: { secret: true, backupCodes: true, verified: true },
   });
-  if (!row) return true;
+  if (!row) return null;
+  // What setting up a passkey leaves: recovery codes, and an app that was never confirmed.
+  if (by === 'app' && !row.verified) return 'no app';
   const { secretConfig: key } = await auth.$context;
   const data = by === 'app' ? row.secret : row.backupCodes;
   return symmetricDecrypt({ key, data }).then(
-    () => true,
-    () => false,
+    () => null,
+    () => 'unreadable',
   );
 }
 
