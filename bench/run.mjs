@@ -41,6 +41,8 @@ const OTHERS = [
   },
 ];
 const MAX_MINUTES = 12;
+/** What a service of a bench logs. It is not what the bench measures. */
+const LOG_LINES = /^\{"level".*\n/gm;
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
@@ -69,7 +71,8 @@ function bench(script, ...args) {
       clearTimeout(late);
       if (signal) show(`${script} took over ${MAX_MINUTES} minutes and was ended.\n`);
       else if (code !== 0) show(`${script} ended with ${code}: it failed or missed a goal.\n`);
-      resolve(text.trim());
+      // The first line keeps its indent, by which it stands in line with the others.
+      resolve(text.replace(LOG_LINES, '').replace(/^\n+/, '').trimEnd());
     });
   });
 }

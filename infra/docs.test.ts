@@ -58,6 +58,14 @@ describe('what pages refer to is there', () => {
     expect(dead).toEqual([]);
   });
 
+  it('as the source files that they name by the end of their path', () => {
+    const ends = new Set(
+      tracked.flatMap((path) => path.split('/').map((_, i, names) => names.slice(i).join('/'))),
+    );
+    const FILE = /^[\w./-]+\.(ts|tsx|mjs|lua|proto|sql)$/;
+    expect(wrong((page) => spansOf(page).filter((span) => FILE.test(span) && !ends.has(span)))).toEqual([]);
+  });
+
   it('as names in capitals and metrics, which the code has', () => {
     const NAME = /^([A-Z][A-Z0-9]*(_[A-Z0-9]+)+|tidegate_[a-z_]+)$/;
     /** Variables of other programs. */

@@ -206,7 +206,9 @@ describe('npm start', () => {
     async (version) => {
       writeFileSync(join(root, 'infra/local/dist/already.js'), 'throw new Error("of a newer Node")');
       const { out } = await startOn(version);
-      expect(out).toContain(`Tidegate needs Node 20.19, 22.12 or newer; this is ${version}.`);
+      expect(out).toContain(
+        `Tidegate needs Node 20 (20.19 or newer), or Node 22.12 or newer; this is ${version}.`,
+      );
       expect(out).not.toContain('    at ');
     },
   );

@@ -55,7 +55,7 @@ export const ALERTS = [
     expr: 'tidegate_gateway_limiter_ready == 0',
     for: '30s',
     severity: 'page',
-    summary: '{{ $labels.instance }} has no limiter, and refuses all requests with 500.',
+    summary: '{{ $labels.instance }} cannot use a limiter, and refuses all requests with 500.',
   },
   {
     name: 'TidegateLimiterSlow',

@@ -31,7 +31,7 @@ const NOT_SOURCES = new Set(['node_modules', 'dist', 'generated', '.next', '.tur
 export function checkNode(version = process.versions.node) {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if ((major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22) return;
-  throw new Failure(`Tidegate needs Node 20.19, 22.12 or newer; this is ${version}.`, {
+  throw new Failure(`Tidegate needs Node 20 (20.19 or newer), or Node 22.12 or newer; this is ${version}.`, {
     hint: 'Install a current Node from https://nodejs.org (or with nvm, fnm, volta) and run the command again.',
   });
 }

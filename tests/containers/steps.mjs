@@ -182,7 +182,7 @@ async function imagesOf(here) {
 /** @param {Installation} here */
 export async function doctor(here) {
   const { findings } = await until('ctl doctor', SOON_MS, () => here.ctl(['doctor']));
-  return `${findings.length} checks, all well`;
+  return `${findings.length} checks, all passed`;
 }
 
 /** Megabytes of each image. @param {Installation} here */

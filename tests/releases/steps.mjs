@@ -138,5 +138,5 @@ export async function counted(pair, { answered }) {
 export async function again(pair) {
   await pair.startAfter();
   const { findings } = await until('ctl doctor', SOON_MS, () => pair.ctl('after', ['doctor']));
-  return `this release's services once more; ctl doctor: ${findings.length} checks, all well`;
+  return `this release's services once more; ctl doctor: ${findings.length} checks, all passed`;
 }

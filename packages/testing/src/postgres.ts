@@ -57,7 +57,7 @@ export async function dropDatabase(serverUrl: string, name: string): Promise<voi
 /**
  * Drops a database, or only closes it if the server keeps its data on disk, in a folder that is
  * removed as a whole. ext4 takes long to create the 300 files of a database where many were just
- * removed. That was half of the server's CPU time.
+ * removed. Without this, that is half of the server's CPU time.
  */
 async function closeDatabase(serverUrl: string, name: string): Promise<void> {
   if (process.env[TEST_ENV.keepDatabases] === undefined) return dropDatabase(serverUrl, name);

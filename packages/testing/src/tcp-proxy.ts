@@ -58,7 +58,7 @@ export class TcpProxy {
   /**
    * From now on, nothing passes over the connections that are open now. New ones work. To stop a
    * process of Postgres instead would hold up all other tests: whoever drops a database waits until
-   * every process has taken note.
+   * every process has acknowledged the drop.
    */
   hang(): void {
     for (const socket of this.#sockets) socket.removeAllListeners('data').pause();

@@ -83,7 +83,7 @@ export function differenceOf(
   if (fewer > 0) return `Redis has ${fewer} fewer requests than Postgres`;
   if (more > outbox + inFlight) {
     const tokens = moreTokens > 0 ? ` and ${moreTokens} more tokens` : '';
-    return `Redis has ${more} more requests${tokens} than Postgres, and ${outbox + inFlight} unsettled`;
+    return `Redis has ${more} more requests${tokens} than Postgres, but only ${outbox + inFlight} unsettled`;
   }
   if (month.charged < before.charged)
     return `Redis has ${before.charged - month.charged} fewer tokens than Postgres`;
@@ -97,7 +97,7 @@ const ledgerFinding = (problems: readonly string[], month: string): Finding =>
     : wrong(
         'ledgers',
         some(problems),
-        `When the organization has nothing in progress and nothing in its outbox, delete its key ...month:${month} as Redis' operator. The limiter then reads the month from Postgres. If Postgres was restored from a backup, leave it: Redis knows more, and the caps follow it.`,
+        `When the organization has nothing in progress and nothing in its outbox, delete its Redis key …:month:${month} as the Redis user \`default\`. The limiter then reads the month from Postgres. If Postgres was restored from a backup, leave it: Redis knows more, and the caps follow it.`,
       );
 
 const outboxFinding = (old: readonly string[], waiting: number): Finding =>

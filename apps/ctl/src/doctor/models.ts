@@ -22,7 +22,7 @@ export async function upstreamKeyFinding(db: Db, secretKeys: readonly Uint8Array
 /** A runner ends them within seconds, unless it is unavailable or may not. */
 const LEFT_FOR = '10 minutes';
 
-/** Workloads of deleted models that run on, for nobody calls them. */
+/** Workloads of deleted models that still run, although nobody calls them. */
 export async function leftWorkloadFinding(db: Db): Promise<Finding> {
   const left = await db.$queryRaw<{ pool: string; workload: string; since: string }[]>`
     SELECT pool, concat_ws('/', settings->>'namespace', settings->>'kind', settings->>'name') AS workload,

@@ -40,7 +40,7 @@ export const reportText = ({ findings }: DoctorReport): string =>
   findings
     .map(({ check, ok, warning, found, todo }) =>
       [
-        `${ok ? (warning ? 'warn ' : 'ok   ') : 'LOOK '} ${check}: ${found}`,
+        `${ok ? (warning ? 'warn ' : 'ok   ') : 'FAIL '} ${check}: ${found}`,
         ...(todo ? [`       ${todo}`] : []),
       ].join('\n'),
     )

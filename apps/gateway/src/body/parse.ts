@@ -126,6 +126,6 @@ export function createParser(options: ParserOptions = {}): Parser {
 const PARSERS_BUSY = newRefusal({
   code: 'rate_limit_exceeded',
   cause: 'busy',
-  message: 'The API is busy: too many large requests at once.',
+  message: 'The API is busy: too many request bodies wait to be parsed.',
   retryAfterS: 1,
 });

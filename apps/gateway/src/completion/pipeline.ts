@@ -19,10 +19,11 @@ import { prepare } from './prepare.ts';
 import { receiveBody } from './receive-body.ts';
 
 /*
- * Serves a completion to its last byte. Step 1 has checked the caller's address, and step 2 the
- * route and method. Each step returns what the next one needs, or an early end: a refusal, or an
- * abort, for example because the client hung up. An early end before the reservation leaves no
- * trace. From the reservation on the request is counted, and it is settled once.
+ * Serves a completion to its last byte. The numbers are the steps in ARCHITECTURE.md, "The life of
+ * a completion". Step 1 has checked the caller's address, and step 2 the route and method. Each
+ * step returns what the next one needs, or an early end: a refusal, or an abort, for example
+ * because the client hung up. An early end before the reservation leaves no trace. From the
+ * reservation on the request is counted, and it is settled once.
  */
 export async function complete(gateway: Gateway, exchange: Exchange): Promise<void> {
   const caller = await authenticate(gateway, exchange); // 3

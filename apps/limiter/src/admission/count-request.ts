@@ -2,7 +2,6 @@ import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { type DecisionReply, decisionOf } from './decision.ts';
 
-/** Runs count_request.lua. */
 export async function countRequest(
   { store, names, clock }: ScriptDeps,
   orgId: string,

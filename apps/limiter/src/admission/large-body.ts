@@ -19,7 +19,6 @@ export type LargeBodyReply =
   /** The organization's state was lost. */
   | { readonly kind: 'recovering'; readonly waitUs: number };
 
-/** Runs take_large_body.lua. */
 export async function takeLargeBody(
   { store, names, clock }: ScriptDeps,
   { orgId, instanceId, admissionId }: AdmissionRef,
@@ -43,7 +42,6 @@ export async function takeLargeBody(
   throw unexpected(reply);
 }
 
-/** Runs release_large_body.lua. */
 export async function releaseLargeBody(
   { store, names, clock }: ScriptDeps,
   { orgId, instanceId, admissionId }: AdmissionRef,

@@ -13,7 +13,6 @@ type LedgerReply =
   | { readonly kind: 'need_org' | 'need_month' }
   | { readonly kind: 'month_turned'; readonly nowUs: number };
 
-/** Runs get_month.lua. */
 async function getMonth({ store, names, clock }: ScriptDeps, orgId: string): Promise<LedgerReply> {
   const month = clock.month();
   const reply = await store.run(

@@ -23,7 +23,6 @@ export interface LostAdmission extends AdmissionRef {
 export const monthOfLost = ({ reservedAtMs }: LostAdmission): string | null =>
   reservedAtMs > 0 ? monthOf(reservedAtMs) : null;
 
-/** Runs restore.lua. */
 export async function restore(
   { store, names, clock }: ScriptDeps,
   lost: LostAdmission,
@@ -92,7 +91,6 @@ export type RestoreSettledReply =
   | { readonly kind: 'settled'; readonly settlement: Settlement }
   | { readonly kind: 'present' | 'too_late' | 'need_org' };
 
-/** Runs restore_settled.lua. */
 export async function restoreSettled(
   { store, names, clock }: ScriptDeps,
   lost: LostAdmission,

@@ -6,7 +6,6 @@ import type { AdmissionScope, WrongScope } from './scope.ts';
 
 export type WithdrawReply = { readonly kind: 'withdrawn' | 'unknown' } | WrongScope;
 
-/** Runs withdraw.lua. */
 export async function withdraw(
   { store, names, clock }: ScriptDeps,
   ref: AdmissionRef,

@@ -19,7 +19,6 @@ type AuthenticateReply =
   | { readonly kind: 'principal'; readonly principal: AuthenticatedKey }
   | { readonly kind: 'key_invalid' | 'need_key' | 'need_org' };
 
-/** Runs authenticate.lua. */
 async function authenticateKey(
   { store, names, clock }: ScriptDeps,
   orgId: string,

@@ -16,7 +16,10 @@ export interface Shards {
   all(): readonly Redis[];
   /** Whether the servers of all keys are available. */
   whole(): boolean;
-  /** Whether an answer of this server counts only when a replica has what led to it. */
+  /**
+   * Whether an answer of this server counts only when a replica has every write that it depends
+   * on.
+   */
   awaitsReplica(server: Redis): boolean;
   /**
    * Sends a command to the right server if the first one refused to run it because its keys have

@@ -42,10 +42,10 @@ export interface StoreOptions {
 /**
  * Runs scripts and commands. Everything asked of one server in one turn travels as one pipeline.
  * Rejects with LimiterError; in that case the command may or may not have run. If the server
- * requires replicas, an answer counts only when one of them has what led to it. So nothing that was
- * answered is lost when a replica takes over, whatever the old master still answers. A command is
- * sent again only if Redis says that it did not run: a script that Redis lost in a restart or, in a
- * cluster, a command whose keys belong to another node.
+ * requires replicas, an answer counts only when one of them has every write that it depends on. So
+ * nothing that was answered is lost when a replica takes over, whatever the old master still
+ * answers. A command is sent again only if Redis says that it did not run: a script that Redis lost
+ * in a restart or, in a cluster, a command whose keys belong to another node.
  */
 export class Store {
   readonly #shards: Shards;

@@ -32,7 +32,6 @@ const RECOVER_US = WINDOW_MS * 1_000;
 
 export type OrgWritten = 'written' | 'kept' | 'recovering' | 'another_life';
 
-/** Runs seed_key.lua. */
 export async function seedKey({ store, names, clock }: ScriptDeps, key: KeyRow): Promise<void> {
   const hash = key.hash.toString('hex');
   const expiresInS = Math.max(0, Math.ceil((key.expiresAtMs - clock.nowMs()) / 1_000));
@@ -74,7 +73,6 @@ export async function ensureLifeNames(
   return new Map(lives);
 }
 
-/** Runs unname_org.lua. */
 export async function unnameOrg({ store, names }: ScriptDeps, orgId: string): Promise<void> {
   await store.run(SCRIPTS.unnameOrg, [names.org(orgId)], []);
 }
@@ -168,7 +166,6 @@ export async function seedMonth(
   return code !== 'changed';
 }
 
-/** Runs revoke_key.lua. */
 export async function revokeKey(
   { store, names }: ScriptDeps,
   orgId: string,

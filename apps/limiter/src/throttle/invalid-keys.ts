@@ -15,7 +15,6 @@ export type InvalidKeyReport =
   | { readonly kind: 'counted' | 'counted_and_blocked' }
   | { readonly kind: 'blocked'; readonly remainingMs: number };
 
-/** Runs report_invalid_key.lua. */
 export async function reportInvalidKey(
   { store, names, clock }: ScriptDeps,
   address: string,
