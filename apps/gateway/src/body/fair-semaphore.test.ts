@@ -42,7 +42,7 @@ describe('a fair semaphore', () => {
     expect(acquired.join('')).toBe('abca');
   });
 
-  it('lets an organization rest after a permit, while others are served at once', async () => {
+  it('lets an organization rest after a permit, while others are served immediately', async () => {
     const { semaphore, rests, acquired, acquire, settle } = started({ permits: 1, maxWaiting: 32 });
     for (const orgId of ['a', 'a', 'b']) void acquire(orgId);
     await settle();

@@ -143,7 +143,7 @@ describe('a replica that answers with failures', () => {
     expect(isEjected('b', three)).toBe(true);
   });
 
-  it('is called again at once, without a slow start, when the one that answered fails as often', () => {
+  it('is called again immediately, without a slow start, when the one that answered fails as often', () => {
     fail('a', 5);
     expect(isEjected('a')).toBe(true);
     fail('b', 5);

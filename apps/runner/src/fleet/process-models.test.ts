@@ -185,7 +185,7 @@ describe('an always-on model', () => {
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
   });
 
-  it('killed once is restarted at once, without having failed', async () => {
+  it('killed once is restarted immediately, without having failed', async () => {
     const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
     const watcher = runner.watch('gw_1');
     // From now on the gateway hears of every condition.

@@ -81,7 +81,7 @@ describe('models that share a pool', () => {
     await eventually(async () => (await row()).conditionReason === null);
   });
 
-  it('start at once when the runner is told of a larger capacity', async () => {
+  it('start immediately when the runner is told of a larger capacity', async () => {
     const one = await harness.publishProcess({}, { cost: 10 });
     const next = await harness.publishProcess({}, { cost: 10 });
     const runner = await harness.start({ timings: { minimumStayMs: STAY_MS } });

@@ -12,7 +12,7 @@ import { Gateways } from '../watch/gateways.ts';
 import { Supervisor } from './supervisor.ts';
 import { FLEET_TIMINGS } from './timings.ts';
 
-/** A model that is up at once, and whose end fails a given number of times. */
+/** A model that is up immediately, and whose end fails a given number of times. */
 class Stuck implements Driver {
   readonly did: string[] = [];
   failures: number;

@@ -275,7 +275,7 @@ describe('the lease', () => {
     expect(await lease()).toMatchObject({ epoch: 2n, holder: 'two' });
   });
 
-  it('of a process that can be seen to have ended is free at once, and of one that runs is not', async () => {
+  it('of a process that can be seen to have ended is free immediately, and of one that runs is not', async () => {
     const child = spawn('sleep', ['1000']);
     const own = ownProcess() ?? '';
     const known = identify(child.pid ?? 0);

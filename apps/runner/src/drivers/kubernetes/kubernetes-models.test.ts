@@ -64,7 +64,7 @@ describe('a Kubernetes workload that wakes on request', () => {
     expect(watcher.condition(modelId)).toBe('CONDITION_ASLEEP');
   });
 
-  it('keeps running when its runner ends, and the next runner shows it running at once', async () => {
+  it('keeps running when its runner ends, and the next runner shows it running immediately', async () => {
     const modelId = await publish();
     const first = await harness.start({ kubernetes: kubernetes(), stopModelsOnExit: true });
     await first.wake(modelId);
