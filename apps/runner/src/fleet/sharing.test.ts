@@ -251,7 +251,7 @@ describe('models that share a pool', () => {
     expect(await standbyMetrics.metrics()).not.toMatch(/^tidegate_runner_(models|gateways)\b.*\d$/m);
 
     await runner.runner?.close();
-    await standby.active;
+    await standby.leading;
     expect(await told()).toEqual([]);
     expect(await told(standbyMetrics)).toEqual(['cost 0', 'cost_max 10', 'waiting_models 0']);
   });

@@ -334,7 +334,7 @@ describe('a runner that leads while Kubernetes does not answer', () => {
   });
 });
 
-describe('a workload whose model was deleted while no runner was active', () => {
+describe('a workload whose model was deleted while no runner led', () => {
   const DELETIONS = {
     'the model alone': (modelId: string) =>
       harness.db.model.update({ where: { id: modelId }, data: { deletedAt: new Date() } }),
