@@ -176,7 +176,7 @@ describe('createParser', () => {
     expect(await refusalOf(threaded, bodyOf({}))).toBeNull();
   });
 
-  it("parses one organization's large body while another fills its share of the queue", async () => {
+  it("parses one organization's body for a worker while another fills its share of the queue", async () => {
     const parser = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 8 });
     const order: string[] = [];
     const parse = async (orgId: string) => {

@@ -24,8 +24,8 @@ export interface ParserOptions {
   readonly nowMs?: () => number;
   readonly maxThreads?: number;
   /**
-   * How many large bodies may wait for a thread. A request beyond this, or beyond its
-   * organization's share of it, is refused as busy.
+   * How many bodies may wait for a thread. A request beyond this, or beyond its organization's
+   * share of it, is refused as busy.
    */
   readonly maxWaiting?: number;
   /** Called if a worker could not start, or failed while it had no body. */
@@ -71,7 +71,7 @@ const DEFAULTS = {
 /** Smaller bodies cannot take long. */
 const TIMED_BYTES = 4 * 1024;
 
-/** Starts no thread until the first large body arrives. */
+/** Starts no thread until the first body for a worker arrives. */
 export function createParser(options: ParserOptions = {}): Parser {
   const { workerBytes, longMs, nowMs, maxThreads, maxWaiting, onPoolError } = { ...DEFAULTS, ...options };
   const pool = new ParsePool({ maxThreads, onError: onPoolError });
