@@ -58,7 +58,7 @@ export async function makeOrg(db: Db, limits: Partial<typeof ROOMY_PLAN> = {}): 
   return orgId;
 }
 
-/** Changes the current values of the plan, as the control plane does. */
+/** Changes the current values of the plan, as `packages/control` does. */
 export async function changePlan(db: Db, orgId: string, limits: Partial<typeof ROOMY_PLAN>): Promise<void> {
   const { planId } = await db.org.findUniqueOrThrow({ where: { id: orgId } });
   await db.$transaction([
