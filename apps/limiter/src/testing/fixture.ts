@@ -143,7 +143,7 @@ export interface TestStore {
   readonly names: KeyNames;
   /** Runs a command on every server of a cluster, or on the only server. */
   everywhere(command: string, ...args: string[]): Promise<unknown[]>;
-  /** The `ScriptDeps` at a limiter time shifted from Redis's clock. */
+  /** The `ScriptDeps` at a limiter time shifted from Redis' clock. */
   scriptDepsAt(offsetMs: number): ScriptDeps;
 }
 

@@ -135,7 +135,7 @@ describe('a large model that waits', () => {
   });
 
   it.each(['always on', 'woken'])(
-    'does not hold up others for ever while a model in use is in its way: %s',
+    'does not hold up others forever while a model in use is in its way: %s',
     (mode) => {
       const large = { ...usual, cost: 6, alwaysOn: mode === 'always on' };
       const models = [large, ...[8, 4, 4].map((one) => ({ ...usual, cost: one }))];
@@ -183,7 +183,7 @@ describe('arrivals that never end', () => {
   it('never starve a model that can get room, however often the others are used', () => {
     fc.assert(
       fc.property(users, ({ capacity, users: all, pinned, alwaysOn }) => {
-        // Pinned and always-on models stay for ever once they run, so there is at most one of each.
+        // Pinned and always-on models stay forever once they run, so there is at most one of each.
         const models = all.map((one, i) => ({
           cost: one.cost,
           pinned: pinned && i === 0,
