@@ -126,11 +126,11 @@ function observePool(registry: Registry, observed: () => Observed): void {
       return use ? [[{ pool }, value(use)] as const] : [];
     });
   perPool(
-    'cost',
+    'used',
     'The part of the capacity that models take while they run, start or are being ended.',
     ({ used }) => used,
   );
-  perPool('cost_max', 'Limit of tidegate_runner_pool_cost: the capacity.', ({ capacity }) => capacity);
+  perPool('capacity', 'What the models of the pool share.', ({ capacity }) => capacity);
   perPool('waiting_models', 'Models that wait until their pool has room for them.', ({ waiting }) => waiting);
 }
 
