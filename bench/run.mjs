@@ -21,7 +21,7 @@ const MEASURED = /(?<=<!-- measured -->\n)[\s\S]*(?=<!-- \/measured -->)/;
 const OTHERS = [
   { title: 'The limiter: decisions a second', script: 'bench/decisions.mjs', args: ['32,64'] },
   { title: 'Metering: settlements a second', script: 'bench/metering.mjs', args: [] },
-  { title: 'At rest', script: 'bench/rest.mjs', args: [] },
+  { title: 'At rest', script: 'bench/idle.mjs', args: [] },
   { title: 'Waking a model for 500 callers', script: 'bench/wake.mjs', args: [] },
   {
     title: "One key's worst bodies beside another organization",

@@ -35,7 +35,7 @@ async function send(body) {
   }
 }
 
-/** The requests' times by the schedule. The first is due at once. */
+/** The requests' times by the schedule. The first is due immediately. */
 function* dueTimes(ratePerS) {
   const startedMs = performance.now();
   for (let sent = 0; ; sent++) yield ratePerS ? startedMs + (sent / ratePerS) * 1000 : startedMs;

@@ -1,5 +1,5 @@
-// A model server in its own process. Every stream has a first chunk at once, then one per interval,
-// and a proper end.
+// A model server in its own process. Every stream has a first chunk immediately, then one per
+// interval, and a proper end.
 //
 //   node bench/streams/upstream.mjs <chunks of a stream> <interval in ms>
 import { createServer } from 'node:http';

@@ -112,7 +112,7 @@ export const ALERTS = [
     summary: '{{ $labels.model }} has failed.',
   },
   {
-    name: 'TidegateFailedModelAsked',
+    name: 'TidegateFailedModelCalled',
     // More than one request, which a person who tries the model might send.
     expr: `(${FAILED}) and on (org, model) sum by (org, model) (increase(tidegate_gateway_completions_total[5m])) > 1.5`,
     for: '2m',
@@ -120,7 +120,7 @@ export const ALERTS = [
     summary: '{{ $labels.model }} has failed, and callers ask for it.',
   },
   {
-    name: 'TidegateModelBreaksOff',
+    name: 'TidegateAnswersBreakOff',
     // More than one answer, because one of two is already half.
     expr: 'sum by (org, model) (rate(tidegate_gateway_completions_total{result="broken_off"}[10m])) / sum by (org, model) (rate(tidegate_gateway_completions_total[10m])) > 0.1 and sum by (org, model) (increase(tidegate_gateway_completions_total{result="broken_off"}[10m])) > 1.5',
     for: '5m',
@@ -128,7 +128,7 @@ export const ALERTS = [
     summary: '{{ $value | humanizePercentage }} of the answers from {{ $labels.model }} break off.',
   },
   {
-    name: 'TidegateNoActiveRunner',
+    name: 'TidegateNoLeader',
     expr: 'max by (pool) (tidegate_runner_active) < 1 or max by (pool) (max_over_time(tidegate_runner_active[1h])) unless max by (pool) (tidegate_runner_active) >= 1',
     for: '30s',
     severity: 'page',

@@ -288,7 +288,7 @@ export const DASHBOARDS = {
       [
         'Pools: share of the capacity',
         'percentunit',
-        { '{{pool}}': 'max by (pool) (tidegate_runner_pool_cost / tidegate_runner_pool_cost_max)' },
+        { '{{pool}}': 'max by (pool) (tidegate_runner_pool_used / tidegate_runner_pool_capacity)' },
       ],
       [
         'Pools: models that wait for room',

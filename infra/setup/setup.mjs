@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { storageCause, systemFailure } from './causes.mjs';
+import { withCheckoutLock } from './checkout-lock.mjs';
 import { assertNoLauncher } from './launchers.mjs';
 import { install, isInstalled } from './packages.mjs';
 import { run, tail } from './run.mjs';
 import { Failure } from './terminal.mjs';
-import { inTurn } from './turn.mjs';
 
 /** @typedef {import('./packages.mjs').Scope} Scope */
 /** @typedef {import('./terminal.mjs').Terminal} Terminal */
@@ -144,7 +144,7 @@ export async function setUp(terminal, scope = 'product') {
   checkNode();
   if (isInstalled(root, scope) && isBuilt(() => sourcesStamp())) return;
   // Two builds at the same time leave one that lacks parts and yet counts as complete.
-  await inTurn(root, terminal, async () => {
+  await withCheckoutLock(root, terminal, async () => {
     if (!isInstalled(root, scope)) {
       await assertNoLauncher(root);
       await install(root, scope, terminal);

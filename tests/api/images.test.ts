@@ -155,7 +155,7 @@ describe('the kind of the model and the plan', () => {
   });
 
   it.each(['Free', 'Starter'])(
-    '%s, as it ships, refuses images but not text to the same model; Pro takes them at once [auth.images.plan] [auth.images.pro] [auth.images.text] [errors.plan_upgrade_required]',
+    '%s, as it ships, refuses images but not text to the same model; Pro takes them immediately [auth.images.plan] [auth.images.pro] [auth.images.text] [errors.plan_upgrade_required]',
     async (plan) => {
       const { slug } = must(await controlOf(stack()).createOrg(OPERATOR, { name: `On ${plan}`, plan }));
       const [, planKey] = await Promise.all([

@@ -82,7 +82,7 @@ const unavailable = (answer: Answer, code: string, retryAfter: string | undefine
 };
 
 describe('a model', () => {
-  it('always on and starting: 503 model_starting at once, Retry-After 30 [completions.retry-after] [errors.model_starting] [state.model.starting]', async () => {
+  it('always on and starting: 503 model_starting immediately, Retry-After 30 [completions.retry-after] [errors.model_starting] [state.model.starting]', async () => {
     await publish(stack(), org, never.url, { name: 'never' });
     await eventually(async () => (await listed()).includes('never'));
     for (const stream of [false, true]) unavailable(await send('never', { stream }), 'model_starting', '30');
@@ -303,7 +303,7 @@ describe('the month', () => {
         expect(answer.headers['x-should-retry']).toBe('false');
       }
       expect((await list(poorKey)).status).toBe(200);
-      // A larger plan takes effect at once.
+      // A larger plan takes effect immediately.
       must(await controlOf(stack()).setOrgPlan(OPERATOR, { org: poor, plan: 'Pro' }));
       expect((await send('tide', { key: poorKey })).status).toBe(200);
     },

@@ -21,7 +21,7 @@ const ROOM_MS = 240_000;
  * On a busy machine, slow is not wrong. But some tests stop the limiter and wait until the console
  * gives up.
  */
-const PATIENT = { FIGURES_TIMEOUT_MS: '60000', CHANGE_TIMEOUT_MS: '10000' };
+const PATIENT = { LIVE_COUNTS_TIMEOUT_MS: '60000', CHANGE_TIMEOUT_MS: '10000' };
 
 export interface Account {
   readonly email: string;

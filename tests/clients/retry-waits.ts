@@ -11,7 +11,9 @@ export interface RetryWaits {
   restore(): void;
 }
 
-/** Records the waits of clients in this process between retries, and ends each of them at once. */
+/**
+ * Records the waits of clients in this process between retries, and ends each of them immediately.
+ */
 export function recordRetryWaits(): RetryWaits {
   const lengths: number[] = [];
   const real = globalThis.setTimeout;

@@ -121,7 +121,7 @@ export const killOneOfTwo =
 
 /**
  * The other runner leads in time, and takes a new model. The killed one stays away meanwhile: if it
- * were started again at once, it could take the lead back.
+ * were started again immediately, it could take the lead back.
  * @param {Installation} here @param {World} world
  */
 export async function killLeadingRunner(here, world) {

@@ -22,7 +22,9 @@ describe('configuration', () => {
       LIMITER_ADDRESSES: ['a:1', 'b:2'],
       GATEWAY_PUBLIC_URL: 'https://api.example/v1',
     });
-    expect(readConfig({ ...ENV, FIGURES_TIMEOUT_MS: '7', CHANGE_TIMEOUT_MS: '8' }).deadlines).toMatchObject({
+    expect(
+      readConfig({ ...ENV, LIVE_COUNTS_TIMEOUT_MS: '7', CHANGE_TIMEOUT_MS: '8' }).deadlines,
+    ).toMatchObject({
       shownMs: 7,
       limiterMs: 8,
     });

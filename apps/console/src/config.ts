@@ -59,10 +59,10 @@ export const schema = z.object({
   SESSION_IDLE_TIMEOUT_MS: wholeNumber(MIN_IDLE_MS, WEEK_MS)
     .default(8 * HOUR_MS)
     .describe('A session that is not used for this long ends. No session lasts longer than 7 days'),
-  FIGURES_TIMEOUT_MS: durationMs
+  LIVE_COUNTS_TIMEOUT_MS: durationMs
     .default(DEADLINES.shownMs)
     .describe(
-      'How long a page waits for figures from limiters and runners, such as requests in flight. After that, it is shown without them',
+      'How long a page waits for live counts from limiters and runners, such as requests in flight. After that, it is shown without them',
     ),
   CHANGE_TIMEOUT_MS: durationMs
     .default(DEADLINES.limiterMs)
@@ -110,8 +110,8 @@ export function readConfig(env: Variables = process.env): Config {
   return loadConfig(schema, env, { caller: callerOf, deadlines: deadlinesOf, oidc: oidcOf });
 }
 
-function deadlinesOf({ FIGURES_TIMEOUT_MS, CHANGE_TIMEOUT_MS }: z.output<typeof schema>): Deadlines {
-  return { shownMs: FIGURES_TIMEOUT_MS, limiterMs: CHANGE_TIMEOUT_MS, runnerMs: DEADLINES.runnerMs };
+function deadlinesOf({ LIVE_COUNTS_TIMEOUT_MS, CHANGE_TIMEOUT_MS }: z.output<typeof schema>): Deadlines {
+  return { shownMs: LIVE_COUNTS_TIMEOUT_MS, limiterMs: CHANGE_TIMEOUT_MS, runnerMs: DEADLINES.runnerMs };
 }
 
 /** @throws ConfigError */

@@ -41,7 +41,7 @@ describe('turns at the event loop', () => {
     expect(parsed).toEqual(['1', '2', '3', '4', '5']);
   });
 
-  it('come at once for an organization that did not parse, however many bodies of another wait', async () => {
+  it('come immediately for an organization that did not parse, however many bodies of another wait', async () => {
     const { loop, parsed, parse, turn } = start();
     const flood = Array.from({ length: 50 }, () => parse('a', 30 * KIB));
     expect(loop.take('b', KIB)).toBeNull();

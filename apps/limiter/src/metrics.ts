@@ -32,7 +32,11 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
     new Counter({ name: `tidegate_limiter_${name}`, help, labelNames, registers });
   const failures = counter('failures_total', 'Calls that could not be decided.', ['reason']);
-  const reaped = counter('reaped_total', 'Admissions that dead gateways left behind.', ['end']);
+  const reaped = counter(
+    'reaped_total',
+    'Admissions that dead gateways left behind, by how they were ended: settled or withdrawn.',
+    ['end'],
+  );
   // Created in advance, so that the first of them are seen as a rise.
   for (const reason of [...LIMITER_ERROR_REASONS, 'internal']) failures.inc({ reason }, 0);
   for (const end of ['settled', 'withdrawn']) reaped.inc({ end }, 0);

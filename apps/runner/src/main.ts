@@ -46,7 +46,7 @@ runService('runner', async (service) => {
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'runner is up');
 
-  runner.active.catch((err) => service.fail(err));
+  runner.leading.catch((err) => service.fail(err));
 });
 
 function optionsOf(

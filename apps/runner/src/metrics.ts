@@ -75,7 +75,7 @@ export interface Observed {
   /** Null: the pool has no capacity, or this runner stands by. */
   room(): RoomUse | null;
   readonly gateways: number;
-  readonly active: boolean;
+  readonly leads: boolean;
   readonly pool: string;
 }
 
@@ -89,7 +89,7 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
     help: 'Published models by condition. Reported only by the runner that leads.',
   };
   readGauges(models, () => {
-    if (!observed().active) return [];
+    if (!observed().leads) return [];
     const counts = new Map<Condition, number>();
     for (const condition of observed().conditions()) counts.set(condition, (counts.get(condition) ?? 0) + 1);
     return CONDITIONS.map((condition) => [{ condition }, counts.get(condition) ?? 0] as const);
@@ -99,15 +99,15 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
     name: 'tidegate_runner_gateways',
     help: 'Gateways that watch the catalog. Reported only by the runner that leads.',
   };
-  readGauge(gateways, () => (observed().active ? observed().gateways : null));
+  readGauge(gateways, () => (observed().leads ? observed().gateways : null));
   new Gauge({
     name: 'tidegate_runner_active',
     help: '1: this runner leads its pool. 0: it stands by.',
     labelNames: ['pool'],
     registers,
     collect() {
-      const { pool, active } = observed();
-      this.set({ pool }, active ? 1 : 0);
+      const { pool, leads } = observed();
+      this.set({ pool }, leads ? 1 : 0);
     },
   });
   observePool(registry, observed);
@@ -126,11 +126,11 @@ function observePool(registry: Registry, observed: () => Observed): void {
       return use ? [[{ pool }, value(use)] as const] : [];
     });
   perPool(
-    'cost',
+    'used',
     'The part of the capacity that models take while they run, start or are being ended.',
     ({ used }) => used,
   );
-  perPool('cost_max', 'Limit of tidegate_runner_pool_cost: the capacity.', ({ capacity }) => capacity);
+  perPool('capacity', 'What the models of the pool share.', ({ capacity }) => capacity);
   perPool('waiting_models', 'Models that wait until their pool has room for them.', ({ waiting }) => waiting);
 }
 

@@ -1,12 +1,12 @@
 import type { Db } from '@tidegate/db';
 import { observeStore } from '@tidegate/runtime';
-import { ActiveRunner, type ActiveRunnerOptions } from './active-runner.ts';
 import { client as kubernetesClient } from './drivers/kubernetes/connection.ts';
 import { type Lead, type LeadTimings, takeLead } from './lead/lead.ts';
+import { LeadingRunner, type LeadingRunnerOptions } from './leading-runner.ts';
 import { createRunnerMetrics, observeRunner, type RunnerMetrics } from './metrics.ts';
 import { pause } from './pause.ts';
 
-export interface RunnerOptions extends ActiveRunnerOptions {
+export interface RunnerOptions extends LeadingRunnerOptions {
   readonly leadTimings: LeadTimings;
   /** See `createLeaseDb`. */
   readonly leaseDb: Db;
@@ -19,13 +19,13 @@ export interface Runner {
    * leads. It has to ask Postgres for that, and without Postgres it could not take over either.
    */
   problem(): string | null;
-  /** Whether it is the active runner and answers calls. */
+  /** Whether it leads its pool and answers calls. */
   leads(): boolean;
   /**
-   * Resolves to the port when this runner is active, now or later. Rejects when its first attempt
-   * to act fails, or when it is closed before that.
+   * Resolves to the port when this runner leads, now or later. Rejects when its first attempt to
+   * act fails, or when it is closed before that.
    */
-  readonly active: Promise<number>;
+  readonly leading: Promise<number>;
   close(): Promise<void>;
 }
 
@@ -33,8 +33,8 @@ export interface Runner {
 const RETRY_MS = 1_000;
 
 /**
- * Waits, and becomes active when no other runner of its pool is. If it loses the lead, it leaves
- * its models as they are and waits again.
+ * Waits, and leads when no other runner of its pool does. If it loses the lead, it leaves its
+ * models as they are and waits again.
  */
 export function startRunner(options: RunnerOptions): Runner {
   const runner = new CandidateRunner(options);
@@ -47,21 +47,21 @@ class CandidateRunner implements Runner {
   readonly #metrics: RunnerMetrics;
   readonly #ending = new AbortController();
   #ended: Promise<void> = Promise.resolve();
-  #acting: ActiveRunner | null = null;
+  #acting: LeadingRunner | null = null;
   /** The runner that leads while this one stands by, and when that was last seen. */
   #leader: { readonly holder: string; readonly seenMs: number } | null = null;
   /** It leads, but does not answer calls yet. */
   #isTakingOver = false;
-  #active = new Deferred<number>();
-  #wasActive = false;
+  #leading = new Deferred<number>();
+  #hasLed = false;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#metrics = createRunnerMetrics(options.metrics);
   }
 
-  get active(): Promise<number> {
-    return this.#active.promise;
+  get leading(): Promise<number> {
+    return this.#leading.promise;
   }
 
   /** Once a lease that was seen may have expired, another runner may hold it. */
@@ -83,7 +83,7 @@ class CandidateRunner implements Runner {
 
   start(): void {
     this.#observe();
-    this.#ended = this.#runUntilClosed().catch((err) => this.#active.reject(err));
+    this.#ended = this.#runUntilClosed().catch((err) => this.#leading.reject(err));
   }
 
   async close(): Promise<void> {
@@ -98,7 +98,7 @@ class CandidateRunner implements Runner {
       models: () => this.#acting?.observed() ?? [],
       room: () => this.#acting?.fleet.room() ?? null,
       gateways: this.#acting?.gateways.connected ?? 0,
-      active: this.leads(),
+      leads: this.leads(),
       pool: candidate.pool,
     }));
     observeStore(metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
@@ -113,12 +113,12 @@ class CandidateRunner implements Runner {
     for (;;) {
       const lead = await takeLead({ db, candidate, timings, logger, onStandby }, this.#ending.signal);
       this.#leader = null;
-      if (!lead) throw new Error('closed before it was active');
+      if (!lead) throw new Error('closed before it led');
       try {
         await this.#act(lead);
       } catch (err) {
-        if (!this.#wasActive) throw err;
-        logger.error({ err }, 'cannot become active: trying again');
+        if (!this.#hasLed) throw err;
+        logger.error({ err }, 'cannot take the lead of its pool: trying again');
       } finally {
         await lead.release();
       }
@@ -129,7 +129,7 @@ class CandidateRunner implements Runner {
   #standBy(holder: string): void {
     const { logger, candidate } = this.#options;
     if (this.#leader?.holder !== holder)
-      logger.info({ pool: candidate.pool, leader: holder }, 'another runner is active: standing by');
+      logger.info({ pool: candidate.pool, leader: holder }, 'another runner leads this pool: standing by');
     this.#leader = { holder, seenMs: performance.now() };
   }
 
@@ -137,20 +137,20 @@ class CandidateRunner implements Runner {
   async #act(lead: Lead): Promise<void> {
     const { logger, candidate, stopModelsOnExit } = this.#options;
     const stopped = aborted(AbortSignal.any([lead.lost, this.#ending.signal]));
-    const acting = new ActiveRunner(this.#options, this.#metrics, lead);
+    const acting = new LeadingRunner(this.#options, this.#metrics, lead);
     this.#isTakingOver = true;
     try {
       const port = await Promise.race([acting.start(), stopped]);
       if (port === undefined) return;
       this.#acting = acting;
       this.#isTakingOver = false;
-      this.#wasActive = true;
-      this.#active.resolve(port);
-      logger.info({ pool: candidate.pool, port }, 'this runner is active');
+      this.#hasLed = true;
+      this.#leading.resolve(port);
+      logger.info({ pool: candidate.pool, port }, 'this runner leads its pool');
       await stopped;
     } finally {
       this.#isTakingOver = false;
-      if (this.#acting) this.#active = new Deferred();
+      if (this.#acting) this.#leading = new Deferred();
       this.#acting = null;
       if (this.#ending.signal.aborted && !lead.lost.aborted) await acting.close(stopModelsOnExit);
       else acting.abandon();

@@ -125,7 +125,7 @@ export function wipe(files: Files): void {
   }
 }
 
-/** Replaces a file at once. Readers see either the old or the new content, never a part. */
+/** Replaces a file atomically. Readers see either the old or the new content, never a part. */
 export const writeJson = (path: string, value: unknown): void =>
   writeWhole(path, `${JSON.stringify(value, null, 2)}\n`);
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /*
- * How a model runs, as its row stores it: the driver's name, and the settings of that driver. The
- * control plane writes them, and the runner reads them.
+ * How a model runs, as its row stores it: the driver's name, and the settings of that driver.
+ * `packages/control` writes them, and the runner reads them.
  */
 
 export const MAX_REPLICAS = 64;

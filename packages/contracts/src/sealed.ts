@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 /*
- * Encrypts a secret at rest with AES-256-GCM, under the deployment's secret key. Layout: version
+ * Encrypts a secret at rest with AES-256-GCM, under the installation's secret key. Layout: version
  * (1 byte, 2), key id (4 bytes), nonce (12 bytes), tag (16 bytes), ciphertext. Version 1 had no key
  * id; such values still open. The control package seals an upstream's key, and the runner opens it.
  * While the secret key is being replaced, values under the previous one open too.
@@ -14,7 +14,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 export const SECRET_KEY_BYTES = 32;
 
-/** Reads the deployment's secret key from its setting. Null: it is not 32 bytes in base64. */
+/** Reads the installation's secret key from its setting. Null: it is not 32 bytes in base64. */
 export function parseSecretKey(setting: string): Buffer | null {
   const key = Buffer.from(setting, 'base64');
   const canonical = key.toString('base64').replace(/=+$/, '');

@@ -78,7 +78,7 @@ export { PLAN_LIMITS, type PlanLimitTable, type PlanView, type SetPlanInput } fr
 export type { PoolChange, PoolView, SetPoolInput } from './pools/pools.ts';
 export type { RefusalsStep, RefusalsView, ShowRefusalsInput } from './refusals/show.ts';
 export type { ListRequestsInput, RequestPage } from './requests/list.ts';
-export type { FoundRequest, RequestWay, ShowRequestInput } from './requests/show.ts';
+export type { FoundRequest, RequestProgress, ShowRequestInput } from './requests/show.ts';
 export type { ErrorsPeriod, ErrorsStep, ErrorsView, ShowErrorsInput } from './requests/show-errors.ts';
 export type { RequestView } from './requests/view.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';

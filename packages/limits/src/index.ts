@@ -1,5 +1,5 @@
-export * from './kept.ts';
 export * from './limits.ts';
 export * from './plan.ts';
+export * from './retention.ts';
 export * from './time.ts';
 export * from './usage.ts';

@@ -136,7 +136,7 @@ function connectEarly(cluster: Cluster): void {
 
 /**
  * Asks which node serves which slots: regularly, and soon after a node is lost. ioredis' own timer
- * is not used. It runs for ever if the client disconnects while an answer is pending.
+ * is not used. It runs forever if the client disconnects while an answer is pending.
  */
 function keepMap(cluster: Cluster): void {
   let regular: NodeJS.Timeout | undefined;

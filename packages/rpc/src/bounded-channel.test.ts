@@ -103,7 +103,7 @@ describe('a server that takes connections and says nothing', () => {
     fates = ['refused', 'silent', 'served'];
     const client = impatient();
     await expect(ask(client)).rejects.toMatchObject(UNAVAILABLE);
-    // Until then, calls fail at once.
+    // Until then, calls fail immediately.
     await eventually(() => ask(client).catch(() => null));
     expect(sockets).toHaveLength(3);
   });

@@ -56,7 +56,7 @@ it('a chore that takes longer than its interval never runs twice at once, and on
   expect(jest.getTimerCount()).toBe(0);
 });
 
-it('a chore can begin at once, and be tried again soon after it failed', async () => {
+it('a chore can begin immediately, and be tried again soon after it failed', async () => {
   await jest.advanceTimersByTimeAsync(400);
   const starts: number[] = [];
   const run = async () => {

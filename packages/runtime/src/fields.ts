@@ -108,7 +108,7 @@ export const redisPrefix = z
   .default('tg:')
   .describe('What every key in Redis begins with. Must be the same in limiter, metering and ctl');
 
-/** The deployment's secret key, which seals and unseals upstream keys. */
+/** The installation's secret key, which seals and unseals upstream keys. */
 export const secretKey = z
   .string()
   .transform((setting, context) => {

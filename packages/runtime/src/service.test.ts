@@ -131,7 +131,7 @@ describe('a service', () => {
     expect([code, stdout.includes('took too long')]).toEqual([0, false]);
   });
 
-  it('exits 1 at once on a second signal that comes a while after the first', async () => {
+  it('exits 1 immediately on a second signal that comes a while after the first', async () => {
     const { child, printed, ended } = await run(`
       service.onShutdown('drain', () => { say('draining'); return new Promise(() => {}); });
       say('up');`);

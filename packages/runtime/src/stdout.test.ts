@@ -68,7 +68,7 @@ describe.each(['SIGTERM', 'crash'])('a service ends on %s', (how) => {
   });
 });
 
-/** Logs lines of up to 20,000 bytes, each with its number, and exits at once. */
+/** Logs lines of up to 20,000 bytes, each with its number, and exits immediately. */
 const linesThat = (count: number, before: string) => `
   ${before}
   import { openStdout } from ${RUNTIME};

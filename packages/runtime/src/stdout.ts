@@ -23,7 +23,7 @@ const LAST_TRIES = 100;
 
 /**
  * Opens stdout for lines. If it is a file on a full disk, or a pipe whose reader is slow or gone,
- * lines wait, and are dropped past their bound. Pino's own destination would retry for ever. At
+ * lines wait, and are dropped past their bound. Pino's own destination would retry forever. At
  * exit, the waiting lines that stdout still accepts are written.
  */
 export function openStdout(): Destination {

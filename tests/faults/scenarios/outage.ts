@@ -62,7 +62,7 @@ export class InducedOutage {
   }
 
   /**
-   * An outage of something that decides requests. Nothing is admitted, errors come at once, and
+   * An outage of something that decides requests. Nothing is admitted, errors come immediately, and
    * service is back soon after.
    *
    * @param endsLeases no lease is renewed, but some limiter may reap: answers that take longer than

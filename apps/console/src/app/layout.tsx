@@ -3,8 +3,8 @@ import { headers } from 'next/headers';
 import type { ReactNode } from 'react';
 import { NONCE_HEADER } from '../server/http/names.ts';
 import { FocusMemory } from '../ui/focus.ts';
+import { ReapplyTheme } from '../ui/reapply-theme.tsx';
 import { THEME_SCRIPT } from '../ui/theme.ts';
-import { ThemeAgain } from '../ui/theme-again.tsx';
 import { Toasts } from '../ui/toasts.tsx';
 import { FONT_VARIABLES } from './font.ts';
 import { PRESSABLE } from './pressable.ts';
@@ -40,7 +40,7 @@ export default async function RootLayout({ children }: { children: ReactNode }) 
         {children}
         <Toasts />
         <FocusMemory />
-        <ThemeAgain />
+        <ReapplyTheme />
       </body>
     </html>
   );

@@ -1,5 +1,5 @@
 import { Link } from '../ui/link.tsx';
-import { PlainInput, PlainSelect } from '../ui/plain.tsx';
+import { PlainInput, PlainSelect } from '../ui/plain-inputs.tsx';
 import { type AuditFilter, auditQueryOf } from './filter.ts';
 
 const NOUNS = [

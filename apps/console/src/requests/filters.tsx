@@ -1,5 +1,5 @@
 import { Link } from '../ui/link.tsx';
-import { PlainInput } from '../ui/plain.tsx';
+import { PlainInput } from '../ui/plain-inputs.tsx';
 import type { Choices, Named } from './choices.ts';
 import { fieldTimeOf, type RequestChoice, requestQueryOf } from './filter.ts';
 import { Pick } from './pick.tsx';

@@ -1,4 +1,4 @@
-import type { KeyView, ModelView, RequestPage, RequestWay, Result } from '@tidegate/control';
+import type { KeyView, ModelView, RequestPage, RequestProgress, Result } from '@tidegate/control';
 import { services } from '../server/services.ts';
 import { read, type UserActor } from '../session/current.ts';
 import type { Query } from '../ui/query.ts';
@@ -8,7 +8,7 @@ import { beforeOf, type RequestChoice, requestFilterOf, requestInputOf } from '.
 interface FoundRequests {
   readonly page: RequestPage;
   /** Of the request that was asked for by its id. Null: none was, or it was not found. */
-  readonly state: RequestWay | null;
+  readonly state: RequestProgress | null;
   /** Why nothing can be found. */
   readonly reason: string | null;
 }

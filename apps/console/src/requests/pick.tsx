@@ -1,7 +1,7 @@
 'use client';
 
 import { useRef, useState } from 'react';
-import { PlainSelect } from '../ui/plain.tsx';
+import { PlainSelect } from '../ui/plain-inputs.tsx';
 import { listChoices } from './actions.ts';
 import type { Choices, Named } from './choices.ts';
 

@@ -35,7 +35,7 @@ describe('the key of a page', () => {
     expect(await key.get()).toEqual(value('ti_2'));
   });
 
-  it('that arrives after the page was left ends at once', async () => {
+  it('that arrives after the page was left ends immediately', async () => {
     const { key, ended } = fixture();
     const asked = key.get();
     key.end();

@@ -47,7 +47,7 @@ export function UsageScreen(props: UsageScreenProps) {
     <>
       <PageHeader
         title="Usage"
-        lead={`The last ${period.name} (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not.`}
+        lead={`The last ${period.name} (UTC). A request counts from its reservation, just before the model is called; refused ones do not.`}
         actions={
           <a
             href={`/o/${org}/usage/csv${usageQueryOf({ keyId, modelId }, period)}`}

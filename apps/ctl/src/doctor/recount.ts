@@ -9,9 +9,9 @@ const RECENT_MINUTES = 30;
 export const SETTLES = `requests of the last ${RECENT_MINUTES} minutes, written by metering of the previous release. Metering of this release counts them within 10 minutes`;
 
 /**
- * An SQL condition: whether metering is about to count the hours of `apart.org_id` on `apart.day`
- * again. It does if they lack requests. Only recent requests may be missing in any hour: what has
- * been missing for longer should have been counted by now.
+ * An SQL condition: whether metering is about to count the hours of `differing.org_id` on
+ * `differing.day` again. It does if they lack requests. Only recent requests may be missing in any
+ * hour: what has been missing for longer should have been counted by now.
  */
 export const settles = (): Prisma.Sql => Prisma.sql`
   (SELECT coalesce(sum(rows.requests) > coalesce(sum(counted.requests), 0)
@@ -19,9 +19,9 @@ export const settles = (): Prisma.Sql => Prisma.sql`
     FROM (
       SELECT date_trunc('hour', admitted_at, 'UTC') AS hour, count(*) AS requests,
         count(*) FILTER (WHERE admitted_at > now() - make_interval(mins => ${RECENT_MINUTES}::int)) AS recent
-      FROM request WHERE request.org_id = apart.org_id AND request.day = apart.day GROUP BY 1
+      FROM request WHERE request.org_id = differing.org_id AND request.day = differing.day GROUP BY 1
     ) rows FULL JOIN (
       SELECT hour, sum(requests) AS requests FROM usage_hour
-      WHERE usage_hour.org_id = apart.org_id AND hour >= apart.day::timestamp AT TIME ZONE 'UTC'
-        AND hour < (apart.day + 1)::timestamp AT TIME ZONE 'UTC' GROUP BY 1
+      WHERE usage_hour.org_id = differing.org_id AND hour >= differing.day::timestamp AT TIME ZONE 'UTC'
+        AND hour < (differing.day + 1)::timestamp AT TIME ZONE 'UTC' GROUP BY 1
     ) counted USING (hour))`;

@@ -21,7 +21,7 @@ export async function compareHours(db: Db): Promise<Finding> {
       SELECT org_id, day, sum(requests) AS requests, sum(errors) AS errors,
         sum(prompt_tokens + completion_tokens + unreported_tokens) AS tokens
       FROM usage_day WHERE day >= (SELECT day FROM first) GROUP BY 1, 2
-    ), apart AS (
+    ), differing AS (
       SELECT org_id, day,
         format('the day has %s requests, %s errors and %s tokens, its hours %s, %s and %s',
           coalesce(days.requests, 0), coalesce(days.errors, 0), coalesce(days.tokens, 0),
@@ -32,7 +32,7 @@ export async function compareHours(db: Db): Promise<Finding> {
       ORDER BY 1, 2 LIMIT 100
     )
     SELECT org_id AS org, to_char(day, 'YYYY-MM-DD') AS period, what, ${settles()} AS settles
-    FROM apart ORDER BY 1, 2`;
+    FROM differing ORDER BY 1, 2`;
   return findingOf('hours', 'hours and their days', differences, RECOUNT, SETTLES);
 }
 
@@ -52,7 +52,7 @@ export async function compareTimes(db: Db): Promise<Finding> {
     ), counted AS (
       SELECT org_id, day, sum(duration_count) AS requests
       FROM usage_day WHERE day >= (SELECT day FROM first) GROUP BY 1, 2
-    ), apart AS (
+    ), differing AS (
       SELECT org_id, day,
         format('%s requests were timed, and the histograms of the day hold %s, those of its hours %s',
           coalesce(requests, 0), coalesce(days, 0), coalesce(hours, 0)) AS what
@@ -62,7 +62,7 @@ export async function compareTimes(db: Db): Promise<Finding> {
       ORDER BY 1, 2 LIMIT 100
     )
     SELECT org_id AS org, to_char(day, 'YYYY-MM-DD') AS period, what, ${settles()} AS settles
-    FROM apart ORDER BY 1, 2`;
+    FROM differing ORDER BY 1, 2`;
   return findingOf('times', 'histograms and the requests of their days', differences, RECOUNT, SETTLES);
 }
 

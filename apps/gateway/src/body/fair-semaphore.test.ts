@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { FairSemaphore } from './fair-semaphore.ts';
 
-/** Acquires the semaphore and records for whom. Rests end when the test ends them. */
+/** Acquires the semaphore and records for whom. Cooldowns end when the test ends them. */
 function started(options: { permits: number; maxWaiting: number }) {
-  const rests: { ms: number; end: () => void }[] = [];
-  const semaphore = new FairSemaphore({ ...options, after: (end, ms) => rests.push({ ms, end }) });
+  const cooldowns: { ms: number; end: () => void }[] = [];
+  const semaphore = new FairSemaphore({ ...options, after: (end, ms) => cooldowns.push({ ms, end }) });
   const acquired: string[] = [];
   const acquire = async (orgId: string, signal?: AbortSignal): Promise<boolean> => {
     const got = await semaphore.acquire(orgId, signal);
@@ -13,7 +13,7 @@ function started(options: { permits: number; maxWaiting: number }) {
     return got;
   };
   const settle = () => new Promise(setImmediate);
-  return { semaphore, rests, acquired, acquire, settle };
+  return { semaphore, cooldowns, acquired, acquire, settle };
 }
 
 describe('a fair semaphore', () => {
@@ -42,8 +42,8 @@ describe('a fair semaphore', () => {
     expect(acquired.join('')).toBe('abca');
   });
 
-  it('lets an organization rest after a permit, while others are served at once', async () => {
-    const { semaphore, rests, acquired, acquire, settle } = started({ permits: 1, maxWaiting: 32 });
+  it('lets an organization cool down after a permit, while others are served immediately', async () => {
+    const { semaphore, cooldowns, acquired, acquire, settle } = started({ permits: 1, maxWaiting: 32 });
     for (const orgId of ['a', 'a', 'b']) void acquire(orgId);
     await settle();
     semaphore.release('a', 7);
@@ -51,29 +51,29 @@ describe('a fair semaphore', () => {
     expect(acquired.join('')).toBe('ab');
     semaphore.release('b');
     await settle();
-    expect([acquired.join(''), rests.map(({ ms }) => ms)]).toEqual(['ab', [7]]);
-    rests[0]?.end();
+    expect([acquired.join(''), cooldowns.map(({ ms }) => ms)]).toEqual(['ab', [7]]);
+    cooldowns[0]?.end();
     await settle();
     expect(acquired.join('')).toBe('aba');
   });
 
-  it('lets an organization rest until its last rest is over, even if that one begins later', async () => {
-    const { semaphore, rests, acquired, acquire, settle } = started({ permits: 2, maxWaiting: 32 });
+  it('lets an organization cool down until its last cooldown is over, even if that one begins later', async () => {
+    const { semaphore, cooldowns, acquired, acquire, settle } = started({ permits: 2, maxWaiting: 32 });
     for (const orgId of ['a', 'a', 'a']) void acquire(orgId);
     await settle();
     semaphore.release('a', 2);
-    semaphore.rest('a', 10);
-    rests[0]?.end();
+    semaphore.coolDown('a', 10);
+    cooldowns[0]?.end();
     await settle();
     expect(acquired.join('')).toBe('a');
-    rests[1]?.end();
+    cooldowns[1]?.end();
     await settle();
     expect(acquired.join('')).toBe('aa');
-    semaphore.rest('a', 10);
+    semaphore.coolDown('a', 10);
     semaphore.release('a');
     await settle();
-    expect([acquired.join(''), rests.map(({ ms }) => ms)]).toEqual(['aa', [2, 10, 10]]);
-    rests[2]?.end();
+    expect([acquired.join(''), cooldowns.map(({ ms }) => ms)]).toEqual(['aa', [2, 10, 10]]);
+    cooldowns[2]?.end();
     await settle();
     expect(acquired.join('')).toBe('aaa');
   });
@@ -99,18 +99,18 @@ describe('a fair semaphore', () => {
   });
 
   it('never gives more than its permits, or more than one to an organization, and serves everyone who waits, in any order of calls', async () => {
-    const step = fc.constantFrom('a', 'b', 'c', 'end', 'end and rest', 'wake');
+    const step = fc.constantFrom('a', 'b', 'c', 'end', 'end and cool down', 'wake');
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 60 }),
         fc.integer({ min: 1, max: 3 }),
         async (steps, permits) => {
-          const { semaphore, rests, acquired, acquire, settle } = started({ permits, maxWaiting: 8 });
+          const { semaphore, cooldowns, acquired, acquire, settle } = started({ permits, maxWaiting: 8 });
           const taken: Promise<boolean>[] = [];
           let ended = 0;
-          const end = (restMs: number) => semaphore.release(acquired[ended++] as string, restMs);
+          const end = (cooldownMs: number) => semaphore.release(acquired[ended++] as string, cooldownMs);
           for (const next of steps) {
-            if (next === 'wake') rests.shift()?.end();
+            if (next === 'wake') cooldowns.shift()?.end();
             else if (next.length === 1) taken.push(acquire(next));
             else if (acquired.length > ended) end(next === 'end' ? 0 : 1);
             await settle();
@@ -118,9 +118,9 @@ describe('a fair semaphore', () => {
             expect(held.length).toBeLessThanOrEqual(permits);
             expect(new Set(held).size).toBe(held.length);
           }
-          while (acquired.length > ended || rests.length > 0) {
+          while (acquired.length > ended || cooldowns.length > 0) {
             if (acquired.length > ended) end(0);
-            rests.shift()?.end();
+            cooldowns.shift()?.end();
             await settle();
           }
           expect((await Promise.all(taken)).filter((got) => got).length).toBe(ended);

@@ -18,7 +18,7 @@ type PermitWaiter = (got: boolean) => void;
 
 /**
  * A semaphore that serves waiting organizations round robin, however many callers each has waiting.
- * An organization holds one permit at most, and may have to rest after it.
+ * An organization holds one permit at most, and may have to cool down after it.
  */
 export class FairSemaphore {
   readonly #options: Required<FairSemaphoreOptions>;
@@ -27,8 +27,8 @@ export class FairSemaphore {
   readonly #waiting = new Map<string, PermitWaiter[]>();
   /** Organizations that hold a permit. */
   readonly #holding = new Set<string>();
-  /** The number of unfinished rests of each organization. */
-  readonly #resting = new Map<string, number>();
+  /** The number of unfinished cooldowns of each organization. */
+  readonly #cooling = new Map<string, number>();
   #waitingCount = 0;
 
   constructor(options: FairSemaphoreOptions) {
@@ -54,23 +54,28 @@ export class FairSemaphore {
     });
   }
 
-  /** Gives the permit back. The organization gets its next one after `restMs` at the earliest. */
-  release(orgId: string, restMs = 0): void {
+  /**
+   * Gives the permit back. The organization gets its next one after `cooldownMs` at the earliest.
+   */
+  release(orgId: string, cooldownMs = 0): void {
     this.#holding.delete(orgId);
-    if (restMs > 0) this.rest(orgId, restMs);
+    if (cooldownMs > 0) this.coolDown(orgId, cooldownMs);
     this.#serve();
   }
 
-  /** The organization gets its next permit after `restMs` at the earliest. Rests may overlap. */
-  rest(orgId: string, restMs: number): void {
-    this.#resting.set(orgId, (this.#resting.get(orgId) ?? 0) + 1);
-    this.#options.after(() => this.#endRest(orgId), restMs);
+  /**
+   * The organization gets its next permit after `cooldownMs` at the earliest. Cooldowns may
+   * overlap.
+   */
+  coolDown(orgId: string, cooldownMs: number): void {
+    this.#cooling.set(orgId, (this.#cooling.get(orgId) ?? 0) + 1);
+    this.#options.after(() => this.#endCooldown(orgId), cooldownMs);
   }
 
-  #endRest(orgId: string): void {
-    const left = (this.#resting.get(orgId) ?? 0) - 1;
-    if (left > 0) this.#resting.set(orgId, left);
-    else this.#resting.delete(orgId);
+  #endCooldown(orgId: string): void {
+    const left = (this.#cooling.get(orgId) ?? 0) - 1;
+    if (left > 0) this.#cooling.set(orgId, left);
+    else this.#cooling.delete(orgId);
     this.#serve();
   }
 
@@ -85,10 +90,10 @@ export class FairSemaphore {
     waiter(false);
   }
 
-  /** Returns false if all permits are held, or if the organization holds one or rests. */
+  /** Returns false if all permits are held, or if the organization holds one or cools down. */
   #take(orgId: string): boolean {
     if (this.#holding.size === this.#options.permits) return false;
-    if (this.#holding.has(orgId) || this.#resting.has(orgId)) return false;
+    if (this.#holding.has(orgId) || this.#cooling.has(orgId)) return false;
     this.#holding.add(orgId);
     return true;
   }

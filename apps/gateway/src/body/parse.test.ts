@@ -176,7 +176,7 @@ describe('createParser', () => {
     expect(await refusalOf(threaded, bodyOf({}))).toBeNull();
   });
 
-  it("parses one organization's large body while another fills its share of the queue", async () => {
+  it("parses one organization's body for a worker while another fills its share of the queue", async () => {
     const parser = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 8 });
     const order: string[] = [];
     const parse = async (orgId: string) => {
@@ -189,7 +189,7 @@ describe('createParser', () => {
   });
 
   it("parses one organization's small body before the many that another sent first", async () => {
-    const parser = parserOf({ longMs: Number.POSITIVE_INFINITY });
+    const parser = parserOf({ slowMs: Number.POSITIVE_INFINITY });
     const order: string[] = [];
     const parse = async (orgId: string, filler: string) => {
       const body = bodyOf({ messages: [{ role: 'user', content: filler }] });
@@ -203,12 +203,12 @@ describe('createParser', () => {
   });
 
   it('leaves a body of 32 KiB to a worker, and no smaller one', async () => {
-    const parser = parserOf({ longMs: Number.POSITIVE_INFINITY });
+    const parser = parserOf({ slowMs: Number.POSITIVE_INFINITY });
     expect(await parsedIn(parser, 'a', 32 * 1024)).toBe('worker');
     expect(await parsedIn(parser, 'a', 31 * 1024)).toBe('here');
   });
 
-  it("leaves an organization's longer bodies to a worker once they have used up their time on its own thread", async () => {
+  it("leaves an organization's slow bodies to a worker once they have used up their time on its own thread", async () => {
     let nowMs = 0;
     // By this clock, every body takes 1 ms.
     const parser = parserOf({ nowMs: () => nowMs++ });

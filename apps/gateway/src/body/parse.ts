@@ -3,12 +3,12 @@ import { MovedPieces } from '../bytes/moved-pieces.ts';
 import { joined } from '../bytes/pieces.ts';
 import type { EarlyEnd } from '../ending.ts';
 import { LoopTurns } from '../loop-turns.ts';
+import { cooldownAfter, cooldownAfterRefusal } from './cooldown.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
-import { LongBodies } from './long-bodies.ts';
 import { parseBody } from './parse-body.ts';
 import { ParsePool } from './parse-pool.ts';
 import { BODY_BYTES_A_TURN, type Body, HUNG_UP } from './read-body.ts';
-import { restAfter, restAfterRefusal } from './rest.ts';
+import { SlowBodies } from './slow-bodies.ts';
 
 export interface ParserOptions {
   /**
@@ -16,16 +16,16 @@ export interface ParserOptions {
    */
   readonly workerBytes?: number;
   /**
-   * A body that takes this thread at least this long counts as long. When an organization's long
+   * A body that takes this thread at least this long counts as slow. When an organization's slow
    * bodies have used up their time, its smaller bodies go to a worker, too.
    */
-  readonly longMs?: number;
+  readonly slowMs?: number;
   /** A monotonic clock in ms. */
   readonly nowMs?: () => number;
   readonly maxThreads?: number;
   /**
-   * How many large bodies may wait for a thread. A request beyond this, or beyond its
-   * organization's share of it, is refused as busy.
+   * How many bodies may wait for a thread. A request beyond this, or beyond its organization's
+   * share of it, is refused as busy.
    */
   readonly maxWaiting?: number;
   /** Called if a worker could not start, or failed while it had no body. */
@@ -46,7 +46,7 @@ export interface Parser {
   parse(body: Body, orgId: string, signal?: () => AbortSignal): Promise<CompletionRequest | EarlyEnd>;
   /**
    * Must be called when a later step refuses a request that `parse` returned. If a worker parsed
-   * it, the organization then rests as long as after a body that `parse` refuses.
+   * it, the organization then cools down as long as after a body that `parse` refuses.
    */
   refused(request: CompletionRequest, orgId: string): void;
   /**
@@ -62,29 +62,29 @@ export interface Parser {
  */
 const DEFAULTS = {
   workerBytes: 32 * 1024,
-  longMs: 0.25,
+  slowMs: 0.25,
   nowMs: () => performance.now(),
   maxThreads: 2,
   maxWaiting: 2_048,
   onPoolError: () => {},
 };
-/** Smaller bodies cannot take long. */
+/** Smaller bodies cannot take slow. */
 const TIMED_BYTES = 4 * 1024;
 
-/** Starts no thread until the first large body arrives. */
+/** Starts no thread until the first body for a worker arrives. */
 export function createParser(options: ParserOptions = {}): Parser {
-  const { workerBytes, longMs, nowMs, maxThreads, maxWaiting, onPoolError } = { ...DEFAULTS, ...options };
+  const { workerBytes, slowMs, nowMs, maxThreads, maxWaiting, onPoolError } = { ...DEFAULTS, ...options };
   const pool = new ParsePool({ maxThreads, onError: onPoolError });
   const turns = new LoopTurns(BODY_BYTES_A_TURN);
   // The pool's own queue knows nothing about organizations. So `semaphore` never gives it more
   // bodies than it has threads.
   const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });
-  const longBodies = new LongBodies(nowMs);
+  const slowBodies = new SlowBodies(nowMs);
   const parseHere = (body: Uint8Array, orgId: string) => {
     const startedMs = nowMs();
     const parsed = parseBody(body);
     const tookMs = nowMs() - startedMs;
-    if (tookMs >= longMs) longBodies.add(orgId, tookMs);
+    if (tookMs >= slowMs) slowBodies.add(orgId, tookMs);
     return parsed;
   };
   /** How long a worker was busy with each request. */
@@ -92,14 +92,14 @@ export function createParser(options: ParserOptions = {}): Parser {
   const parseInWorker = async (body: Body, orgId: string, signalOf?: () => AbortSignal) => {
     const signal = signalOf?.();
     if (!(await semaphore.acquire(orgId, signal))) return signal?.aborted ? HUNG_UP : PARSERS_BUSY;
-    let restMs = 0;
+    let cooldownMs = 0;
     try {
       const done = await pool.run(body);
-      restMs = restAfter(done);
+      cooldownMs = cooldownAfter(done);
       if (!isRefusal(done.parsed)) workerMs.set(done.parsed, done.tookMs);
       return done.parsed;
     } finally {
-      semaphore.release(orgId, restMs);
+      semaphore.release(orgId, cooldownMs);
     }
   };
   return {
@@ -111,13 +111,13 @@ export function createParser(options: ParserOptions = {}): Parser {
       const turn = turns.take(orgId, bytes);
       if (turn) await turn;
       if (bytes < TIMED_BYTES) return parseBody(joined(pieces));
-      return longBodies.isOverBudget(orgId)
+      return slowBodies.isOverBudget(orgId)
         ? parseInWorker(body, orgId, signal)
         : parseHere(joined(pieces), orgId);
     },
     refused: (request, orgId) => {
       const ms = workerMs.get(request);
-      if (ms !== undefined) semaphore.rest(orgId, restAfterRefusal(ms));
+      if (ms !== undefined) semaphore.coolDown(orgId, cooldownAfterRefusal(ms));
     },
     close: () => pool.close(),
   };

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
 /*
- * On Linux each thread has its own niceness. A sandbox may forbid changing it. Large bodies then
- * compete evenly with streams.
+ * On Linux each thread has its own niceness. A sandbox may forbid changing it. Parsing in workers
+ * then competes evenly with streams.
  */
 const NICENESS = 10;
 const THREADS = '/proc/self/task';

@@ -80,7 +80,7 @@ describe('pieces that have moved', () => {
 });
 
 describe('the shredder', () => {
-  it('frees buffers at once', () => {
+  it('frees buffers immediately', () => {
     const counted = countedMib();
     const shredder = new Shredder();
     for (let i = 0; i < 32; i++) {

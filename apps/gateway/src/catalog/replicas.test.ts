@@ -84,7 +84,7 @@ describe('a replica that answers with failures', () => {
   };
   const isEjected = (replicaId: string, of = model('a', 'b')) => replicas.isEjected(of, replica(replicaId));
 
-  it('is passed over after five in a row, and for longer if the first one afterwards fails, too', () => {
+  it('is ejected after five in a row, and for longer if the first one afterwards fails, too', () => {
     fail('a', 4);
     end('a', 'unknown');
     expect(isEjected('a')).toBe(false);
@@ -113,7 +113,7 @@ describe('a replica that answers with failures', () => {
     expect(isEjected('a')).toBe(false);
   });
 
-  it('is passed over once, not for each call that was under way', () => {
+  it('is ejected once, not for each call that was under way', () => {
     fail('a', 40);
     nowMs = 1_000;
     expect(isEjected('a')).toBe(false);
@@ -143,7 +143,7 @@ describe('a replica that answers with failures', () => {
     expect(isEjected('b', three)).toBe(true);
   });
 
-  it('is called again at once, without a slow start, when the one that answered fails as often', () => {
+  it('is called again immediately, without a slow start, when the one that answered fails as often', () => {
     fail('a', 5);
     expect(isEjected('a')).toBe(true);
     fail('b', 5);
@@ -164,7 +164,7 @@ describe('a replica that answers with failures', () => {
     expect(isEjected('a')).toBe(true);
   });
 
-  it('is passed over only after five failures in a row, and only if another replica is not', () => {
+  it('is ejected only after five failures in a row, and only if another replica is not', () => {
     const call = fc.record({
       at: fc.constantFrom('a', 'b', 'c'),
       how: fc.constantFrom<ReplicaResult>('answered', 'unknown', ...Array(14).fill('failed')),
@@ -226,7 +226,7 @@ describe('the slow start of a replica', () => {
     expect(load(10)).toEqual({ a: 5, b: 5 });
   });
 
-  it('begins when the replica is no longer passed over, and does not end early when it answers', () => {
+  it('begins when the replica is no longer ejected, and does not end early when it answers', () => {
     publish('a', 'b');
     replicas.take(current(), 'a');
     replicas.release(current(), replica('b'), 'unreached');

@@ -45,14 +45,14 @@ const FIRST_WEIGHT = 0.1;
 
 /**
  * Chooses among a model's replicas: the one with the fewest requests in flight from this gateway,
- * in rotation among equals. A replica that fails to answer is passed over for a second, doubling up
- * to half a minute, unless all the others are passed over too.
+ * in rotation among equals. A replica that fails to answer is ejected for a second, doubling up to
+ * half a minute, unless all the others are, too.
  *
  * So is one that answers, but fails five times in a row: otherwise it would have the fewest in
- * flight just because it fails so fast. It is passed over only while another replica answers. So
- * when all of them fail, because of the model or of the requests, all of them stay in use.
+ * flight just because it fails so fast. It is ejected only while another replica answers. So when
+ * all of them fail, because of the model or of the requests, all of them stay in use.
  *
- * A replica that was passed over and comes back, or that joins others, has the fewest in flight and
+ * A replica that was ejected and comes back, or that joins others, has the fewest in flight and
  * would get every new request, with its caches still cold. So for 10 s it counts as a growing
  * fraction of a replica: with weight `w` it never gets more in flight than `w` times what the
  * others have.
@@ -119,16 +119,15 @@ export class Replicas {
     if (this.#states.size > MAX_STATES) this.#forget(nowMs);
   }
 
-  /** Whether the replica is passed over now. */
+  /** Whether the replica is ejected now. */
   isEjected(model: CatalogModel, { replicaId }: Replica): boolean {
     const nowMs = this.#nowMs();
     return this.#joinsAtMs(this.#heedsFailures(model, nowMs) ? model.modelId : null, replicaId) > nowMs;
   }
 
   /**
-   * True if failures count in the choice: only while some replica that is not passed over has
-   * failed fewer than five times in a row. Otherwise one that was passed over may well be healthy
-   * by now.
+   * True if failures count in the choice: only while some replica that is not ejected has failed
+   * fewer than five times in a row. Otherwise one that was ejected may well be healthy by now.
    */
   #heedsFailures({ modelId, replicas }: CatalogModel, nowMs: number): boolean {
     if (this.#failing.size === 0) return false;

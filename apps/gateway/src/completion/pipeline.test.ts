@@ -670,7 +670,7 @@ describe('an API at capacity', () => {
 });
 
 describe('a client that hangs up', () => {
-  it("ends the model's work at once and is charged in full", async () => {
+  it("ends the model's work immediately and is charged in full", async () => {
     let modelLeft = false;
     script = async (_request, reply) => {
       await reply.closed;

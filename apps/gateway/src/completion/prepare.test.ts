@@ -414,7 +414,7 @@ describe('linked images', () => {
     harness.runner.remove(modelId);
   });
 
-  it('are allowed at once after an upgrade of the plan, whatever was cached', async () => {
+  it('are allowed immediately after an upgrade of the plan, whatever was cached', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
     fetchAll = async () => [Buffer.from('"data:image/png;base64,AAAA"')];
     const apiKey = harness.addKey({ imagesAllowed: false });

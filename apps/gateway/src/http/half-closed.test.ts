@@ -113,7 +113,7 @@ describe('a client that closes its half of the connection and waits [completions
     expect(received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 200']);
   });
 
-  it('without a request is disconnected at once', async () => {
+  it('without a request is disconnected immediately', async () => {
     const [idle, used] = [dial(), dial()];
     const closed = Promise.all([idle, used].map(({ socket }) => once(socket, 'close')));
     idle.socket.end();

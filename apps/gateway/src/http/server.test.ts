@@ -274,7 +274,7 @@ describe('a client that waits for 100 Continue', () => {
     socket.destroy();
   });
 
-  it('and sends its body at once all the same gets its answer, however large the body', async () => {
+  it('and sends its body immediately all the same gets its answer, however large the body', async () => {
     const large = `Content-Length: ${8 * 1024 * 1024}\r\n`;
     const refused = await raw(`${post(large)}${'x'.repeat(8 * 1024 * 1024)}`);
     expect(refused).toMatch(/^HTTP\/1.1 401 /);

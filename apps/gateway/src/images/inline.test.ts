@@ -67,7 +67,7 @@ describe('checkInlineImages', () => {
     ['a GIF of another version', Buffer.concat([Buffer.from('GIF90a'), GIF.subarray(6)])],
     ['the first 3 bytes of a JPEG', bytes('/9j/')],
     ['a JPEG that ends within its first segment', JPEG.subarray(0, 19)],
-    ['a JPEG that ends at once', bytes('/9j/2f/Z')],
+    ['a JPEG that ends immediately', bytes('/9j/2f/Z')],
     ['a JPEG whose first segment has no room for its length', bytes('/9j/4AABAAAA')],
     ['the first 12 bytes of a WebP', WEBP.subarray(0, 12)],
     ['a WebP that ends within the head of its first chunk', WEBP.subarray(0, 19)],

@@ -102,7 +102,7 @@ describe('the session', () => {
     expect(answers).toEqual(answers.map((_, i) => (i === 7 ? PLAN_UPGRADE_REQUIRED : admitted.admitted)));
   });
 
-  it('fails open calls at once when it breaks, then reconnects and withdraws admissions of unknown outcome', async () => {
+  it('fails open calls immediately when it breaks, then reconnects and withdraws admissions of unknown outcome', async () => {
     const { limiter, fake, told } = await start({ callTimeoutMs: 60_000, heartbeatMs: 60_000 });
     fake.answers.admit = () => undefined;
     const open = limiter.admit(limiter.admissionHandle('org_1', 'a1'), admission);

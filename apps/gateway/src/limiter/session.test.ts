@@ -149,7 +149,7 @@ describe('a session whose limiter cannot keep the lease', () => {
     return { streams, told };
   }
 
-  it('asks another one at once and then twice a second, stays, and asks no more once its own can keep it', async () => {
+  it('asks another one immediately and then twice a second, stays, and asks no more once its own can keep it', async () => {
     const { streams, told } = await startBesideFailing();
     const { link } = session;
     session.setFailing(true, link);

@@ -19,7 +19,7 @@ describe('an internal fault while an answer is read', () => {
   it.each([
     ['in its middle', Buffer.from('x')],
     ['at its end', Buffer.alloc(0)],
-  ])('%s ends the call at once, as a fault, and closes its connection', async (_where, bytes) => {
+  ])('%s ends the call immediately, as a fault, and closes its connection', async (_where, bytes) => {
     const aborts: Error[] = [];
     const controller = {
       abort: (why: Error) => aborts.push(why),

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 describe('the month of a reservation', () => {
-  it("is that of Redis's clock, however wrong this process's own clock is", async () => {
+  it("is that of Redis' clock, however wrong this process's own clock is", async () => {
     const orgId = await makeOrg(db);
     const key = await makeKey(db, orgId);
     const endMs = monthEndMs(monthOf(Date.now()));

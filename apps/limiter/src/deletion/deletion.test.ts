@@ -88,7 +88,7 @@ async function busyOrg(session: SessionClient): Promise<Busy> {
   return { orgId, key, instanceId, openId: open?.admissionId ?? '' };
 }
 
-/** Deletes the organization as the control plane does. */
+/** Deletes the organization as `packages/control` does. */
 const deleteInPostgres = (orgId: string) => db.$queryRaw`SELECT delete_organization(${orgId}, 'operator')`;
 const forget = (session: SessionClient, orgId: string) =>
   callUnary(session.client, 'forgetOrg', { orgId }, { deadlineMs });

@@ -102,7 +102,7 @@ describe('the death of an instance', () => {
     [HOUR_MS, -HOUR_MS],
     [-HOUR_MS, HOUR_MS],
   ])(
-    "is decided by Redis's clock alone: a heartbeat through a limiter %i ms ahead, reaped by one %i ms ahead",
+    "is decided by Redis' clock alone: a heartbeat through a limiter %i ms ahead, reaped by one %i ms ahead",
     async (beats, reaps) => {
       const { instanceId, orgIds } = await holding(scriptDepsOf(beats), 1);
       expect(await reaperOf(scriptDepsOf(reaps)).run(trusted)).toEqual([]);

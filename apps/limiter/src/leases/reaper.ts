@@ -47,7 +47,7 @@ export class Reaper {
   }
 
   /**
-   * Checks every instance once, because no index by Redis's clock shows which ones are silent.
+   * Checks every instance once, because no index by Redis' clock shows which ones are silent.
    * Resolves to the instances that are gone with everything they held. An instance that cannot be
    * ended, or whose lease is on an unavailable server, does not keep others from being ended.
    * Rejects if Redis is unavailable, or the server that holds the index.

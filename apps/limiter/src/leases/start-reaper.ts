@@ -16,7 +16,7 @@ const MAX_LATE_MS = 2_500;
 /**
  * Runs the reaper against the servers that are available, once the grace period of each one is
  * over. Does nothing before the first connection. Each run also synchronizes the limiter's clock
- * with Redis's.
+ * with Redis'.
  */
 export function startReaper(options: {
   readonly scriptDeps: ScriptDeps;

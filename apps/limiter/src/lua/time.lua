@@ -1,4 +1,4 @@
--- Redis's clock plus the tests' offset, in microseconds.
+-- Redis' clock plus the tests' offset, in microseconds.
 local function now_us(offset_us)
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2] + offset_us

@@ -97,7 +97,7 @@ export class OutboxSweep {
   }
 
   /**
-   * The newest outbox id that is old enough. Entry ids come from Redis's own clock, without the
+   * The newest outbox id that is old enough. Entry ids come from Redis' own clock, without the
    * tests' offset.
    */
   async #before(): Promise<string> {

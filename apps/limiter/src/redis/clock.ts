@@ -11,11 +11,11 @@ export interface Month {
 }
 
 /**
- * This process's estimate of limiter time: Redis's clock plus the tests' offset. Scripts read the
+ * This process's estimate of limiter time: Redis' clock plus the tests' offset. Scripts read the
  * time themselves, so the estimate only serves for guesses that a script checks.
  */
 export class LimiterClock {
-  /** Added to Redis's clock, in microseconds. */
+  /** Added to Redis' clock, in microseconds. */
   readonly offsetUs: number;
   readonly #localMs: () => number;
   #aheadMs: number;

@@ -1,6 +1,6 @@
 import { instancesKey, leaseKey, monthKey, orgKeyPrefix, orgStateKey, outboxKey } from '@tidegate/contracts';
 
-/** The characters that have a special meaning in Redis's patterns. */
+/** The characters that have a special meaning in Redis' patterns. */
 const GLOB = /[[\]*?\\^-]/g;
 
 /**

@@ -19,7 +19,7 @@ import { hasMoved, type Shards } from './shards.ts';
 const MAX_PIPELINE = 32;
 
 /**
- * Redis answers when one replica has everything that this connection wrote. It may take for ever:
+ * Redis answers when one replica has everything that this connection wrote. It may take forever:
  * the connection's own time limit ends it.
  */
 const WAIT_FOR_ONE = [1, 0] as const;
@@ -211,7 +211,7 @@ export class Store {
   }
 }
 
-/** Redis's own messages name commands and scripts, never arguments. */
+/** Redis' own messages name commands and scripts, never arguments. */
 const limiterError = ({ command, script }: WaitingCommand, cause: Error): LimiterError =>
   new LimiterError('redis', `${script?.name ?? command} failed: ${toldOf(cause)}`, { cause });
 

@@ -108,7 +108,7 @@ export class Seeder {
 
   /**
    * Seeds a month, including what was settled in it before. Each settlement is counted once,
-   * whether Postgres's totals contain it or not.
+   * whether Postgres' totals contain it or not.
    */
   seedMonth(orgId: string, month: string): Promise<void> {
     return this.#reads.read(`month ${orgId} ${month}`, async () => {

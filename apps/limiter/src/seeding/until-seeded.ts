@@ -7,7 +7,7 @@ const MAX_SCRIPT_RUNS = 6;
 
 type Need = 'need_org' | 'need_key' | 'need_join' | 'need_month' | 'month_turned';
 
-/** A `month_turned` comes with Redis's time. */
+/** A `month_turned` comes with Redis' time. */
 interface Reply {
   readonly kind: string;
   readonly nowUs?: number;

@@ -58,7 +58,7 @@ export async function makeOrg(db: Db, limits: Partial<typeof ROOMY_PLAN> = {}): 
   return orgId;
 }
 
-/** Changes the current values of the plan, as the control plane does. */
+/** Changes the current values of the plan, as `packages/control` does. */
 export async function changePlan(db: Db, orgId: string, limits: Partial<typeof ROOMY_PLAN>): Promise<void> {
   const { planId } = await db.org.findUniqueOrThrow({ where: { id: orgId } });
   await db.$transaction([
@@ -143,7 +143,7 @@ export interface TestStore {
   readonly names: KeyNames;
   /** Runs a command on every server of a cluster, or on the only server. */
   everywhere(command: string, ...args: string[]): Promise<unknown[]>;
-  /** The `ScriptDeps` at a limiter time shifted from Redis's clock. */
+  /** The `ScriptDeps` at a limiter time shifted from Redis' clock. */
   scriptDepsAt(offsetMs: number): ScriptDeps;
 }
 

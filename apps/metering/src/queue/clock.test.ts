@@ -7,7 +7,7 @@ it.each([
   ['a server', `redis://${NOBODY}`],
   ['a cluster', `redis+cluster://${NOBODY}`],
   ['all Sentinels', `redis+sentinel://${NOBODY}/main`],
-])('while %s cannot be reached, reading the time fails instead of waiting for ever', async (_what, url) => {
+])('while %s cannot be reached, reading the time fails instead of waiting forever', async (_what, url) => {
   const clock = openRedisClock(url, () => {}, 3_000);
   try {
     await expect(clock.nowMs()).rejects.toThrow(/ECONNREFUSED|slots|unreachable/);

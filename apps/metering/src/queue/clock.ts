@@ -5,8 +5,8 @@ import { within } from '@tidegate/runtime';
 const ANSWER_TIMEOUT_MS = 2_000;
 const RETRIES = 5;
 /**
- * The retries bound the wait for a server. Without this limit, a command would wait for ever while
- * a whole cluster or all Sentinels are unavailable.
+ * The retries bound the wait for a server. Without this limit, a command would wait forever while a
+ * whole cluster or all Sentinels are unavailable.
  */
 const GIVE_UP_MS = 10_000;
 

@@ -42,7 +42,7 @@ export interface ModelStore {
   forgetWorkload(modelId: string): Promise<void>;
 }
 
-/** Writes through the lead, so that a runner that is no longer active writes nothing. */
+/** Writes through the lead, so that a runner that no longer leads writes nothing. */
 export function postgresStore(
   db: Db,
   pool: string,

@@ -249,7 +249,7 @@ describe('a model', () => {
     ['that is starting can be stopped', 'always_on', at('launching'), { type: 'stop' }, 'stopping', ['halt']],
     ['that is stopping can be started', 'always_on', at('stopping'), { type: 'start' }, 'relaunching', []],
     [
-      'that crashes is started again at once if it is always on',
+      'that crashes is started again immediately if it is always on',
       'always_on',
       at('running'),
       down,

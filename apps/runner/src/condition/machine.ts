@@ -126,7 +126,7 @@ export function step(state: State, event: Event, mode: Mode): Transition {
 }
 
 /**
- * The state in which a newly active runner takes over a model.
+ * The state in which a new leader takes over a model.
  *
  * @param persisted the last condition that the previous runner wrote; it may have done more after
  * that

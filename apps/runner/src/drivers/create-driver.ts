@@ -14,9 +14,8 @@ import type { UpstreamAccess } from './upstream-access.ts';
 export interface Drivers {
   create(spec: ModelSpec, report: OnReport): Driver;
   /**
-   * Ends processes of models other than these. Those models were deleted while no runner was
-   * active, or now run elsewhere. If some processes cannot be ended, rejects once all others have
-   * been.
+   * Ends processes of models other than these. Those models were deleted while no runner led, or
+   * now run elsewhere. If some processes cannot be ended, rejects once all others have been.
    */
   clearStrays(processModels: ReadonlySet<string>): Promise<void>;
   /**

@@ -127,7 +127,7 @@ describe('a model on a remote server', () => {
     expect(one.requests.map(({ path }) => path)).toEqual(['/v1/models', '/v1/chat/completions']);
   });
 
-  it('fails at once, with the reason, when calls cannot work, and runs once they can', async () => {
+  it('fails immediately, with the reason, when calls cannot work, and runs once they can', async () => {
     const one = await upstream();
     one.status = 401;
     const modelId = await publish([one.url], { upstreamModel: 'llama' });

@@ -115,7 +115,7 @@ describe('a model whose settings change', () => {
     expect([...one.keys, ...two.keys]).toEqual(['Bearer sk-old', 'Bearer sk-new']);
   });
 
-  it('has a new name, key and context only with its new command, and at once if the command stays', async () => {
+  it('has a new name, key and context only with its new command, and immediately if the command stays', async () => {
     const model = await harness.publishProcess({}, { upstreamModel: 'old', contextTokens: 1 });
     const next = await harness.publishProcess();
     const { settings } = await harness.db.model.findUniqueOrThrow({ where: { id: next.modelId } });
@@ -140,7 +140,7 @@ describe('a model whose settings change', () => {
     expect([watcher.condition(model.modelId), called()]).toEqual(['CONDITION_RUNNING', 'newer 3']);
   });
 
-  it('and whose driver was unusable starts at once', async () => {
+  it('and whose driver was unusable starts immediately', async () => {
     const one = await startServer();
     const modelId = await harness.publish({ mode: 'always_on', driver: 'external', settings: { urls: [] } });
     const runner = await harness.start();

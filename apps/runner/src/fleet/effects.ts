@@ -7,12 +7,12 @@ import { pause } from '../pause.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import type { Announcer } from './announcer.ts';
 import type { ModelDriver } from './model-driver.ts';
-import type { Tenancy } from './tenancy.ts';
+import type { Occupancy } from './occupancy.ts';
 import type { Times } from './times.ts';
 import type { FleetTimings } from './timings.ts';
 
 interface EffectsDeps {
-  readonly tenancy: Tenancy;
+  readonly occupancy: Occupancy;
   readonly driver: ModelDriver;
   readonly times: Times;
   readonly announcer: Announcer;
@@ -41,7 +41,7 @@ export class Effects {
     const { timings } = this.#deps;
     switch (effect.type) {
       case 'launch':
-        this.#deps.tenancy.ask();
+        this.#deps.occupancy.ask();
         break;
       case 'halt':
         void this.#halt();
@@ -79,17 +79,17 @@ export class Effects {
    * as it is.
    */
   async endDeleted(runnerEnding: AbortSignal, isTaken: IsTaken): Promise<void> {
-    const { driver, tenancy } = this.#deps;
+    const { driver, occupancy } = this.#deps;
     const ended = await this.#haltDriver(MAX_DELETION_ATTEMPTS, runnerEnding, isTaken);
-    tenancy.release();
+    occupancy.release();
     if (ended) await driver.forget();
   }
 
   /** Halts the driver, and tries again until nothing is left: no start may meet remains. */
   async #halt(): Promise<void> {
-    const { tenancy, dispatch } = this.#deps;
+    const { occupancy, dispatch } = this.#deps;
     if (!(await this.#haltDriver(Number.POSITIVE_INFINITY, this.#ending.signal))) return;
-    tenancy.end();
+    occupancy.end();
     dispatch({ type: 'halted' });
   }
 
@@ -112,11 +112,11 @@ export class Effects {
   }
 
   async #drainThenSleep(): Promise<void> {
-    const { tenancy, announcer, gateways, timings, times, metrics, dispatch } = this.#deps;
+    const { occupancy, announcer, gateways, timings, times, metrics, dispatch } = this.#deps;
     const drain = new AbortController();
     this.#drain = drain;
     const { signal } = drain;
-    const drained = await gateways.drained(tenancy.modelId, announcer.revision, timings.drainMs, signal);
+    const drained = await gateways.drained(occupancy.modelId, announcer.revision, timings.drainMs, signal);
     if (signal.aborted) return;
     if (!drained) times.stay();
     metrics.sleeps.inc({ result: drained ? 'asleep' : 'called_off' });

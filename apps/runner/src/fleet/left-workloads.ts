@@ -12,7 +12,7 @@ export interface LeftWorkloadsDeps {
   readonly logger: Logger;
 }
 
-/** The workloads of models that were deleted, perhaps while no runner was active. */
+/** The workloads of models that were deleted, perhaps while no runner led. */
 export class LeftWorkloads {
   readonly #deps: LeftWorkloadsDeps;
   #clearing: Promise<void> | null = null;

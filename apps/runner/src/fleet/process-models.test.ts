@@ -34,7 +34,7 @@ describe('a wake-on-request model', () => {
   it('starts once for 500 waiting requests through 5 gateways, and all are answered when it runs', async () => {
     const model = await harness.publishProcess({ delayMs: 300 });
     const gateways = await Promise.all([harness.start()]);
-    const port = await gateways[0]?.runner?.active;
+    const port = await gateways[0]?.runner?.leading;
     const clients = Array.from({ length: 5 }, () => harness.connect(port ?? 0));
     // A busy machine may take longer to connect than a client is willing to wait.
     for (const client of clients) await eventually(() => client.room().then(() => true));
@@ -185,7 +185,7 @@ describe('an always-on model', () => {
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
   });
 
-  it('killed once is restarted at once, without having failed', async () => {
+  it('killed once is restarted immediately, without having failed', async () => {
     const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
     const watcher = runner.watch('gw_1');
     // From now on the gateway hears of every condition.

@@ -81,7 +81,7 @@ describe('models that share a pool', () => {
     await eventually(async () => (await row()).conditionReason === null);
   });
 
-  it('start at once when the runner is told of a larger capacity', async () => {
+  it('start immediately when the runner is told of a larger capacity', async () => {
     const one = await harness.publishProcess({}, { cost: 10 });
     const next = await harness.publishProcess({}, { cost: 10 });
     const runner = await harness.start({ timings: { minimumStayMs: STAY_MS } });
@@ -239,21 +239,21 @@ describe('models that share a pool', () => {
       [...(await registry.metrics()).matchAll(/^tidegate_runner_pool_(\w+)\{pool="local",.*\} (\d+)$/gm)]
         .map(([, name, value]) => `${name} ${value}`)
         .sort();
-    expect(await told()).toEqual(['cost 0', 'cost_max 10', 'waiting_models 0']);
+    expect(await told()).toEqual(['capacity 10', 'used 0', 'waiting_models 0']);
     const gateway = runner.watch('gw_1');
     await runner.wake(busy.modelId);
     gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
     gateway.report();
     runner.wake(next.modelId).catch(() => {});
     await eventually(async () => (await told()).includes('waiting_models 1'));
-    expect(await told()).toEqual(['cost 8', 'cost_max 10', 'waiting_models 1']);
+    expect(await told()).toEqual(['capacity 10', 'used 8', 'waiting_models 1']);
     expect(await told(standbyMetrics)).toEqual([]);
     expect(await standbyMetrics.metrics()).not.toMatch(/^tidegate_runner_(models|gateways)\b.*\d$/m);
 
     await runner.runner?.close();
-    await standby.active;
+    await standby.leading;
     expect(await told()).toEqual([]);
-    expect(await told(standbyMetrics)).toEqual(['cost 0', 'cost_max 10', 'waiting_models 0']);
+    expect(await told(standbyMetrics)).toEqual(['capacity 10', 'used 0', 'waiting_models 0']);
   });
 
   it('show nothing about the room of a pool without a capacity', async () => {

@@ -6,13 +6,13 @@ import { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { Driver, DriverReport, IsTaken } from '../drivers/driver.ts';
 import { createRunnerMetrics } from '../metrics.ts';
-import { Room, type Tenant } from '../room/room.ts';
+import { type Occupant, Room } from '../room/room.ts';
 import { A_MODEL } from '../testing/model-spec.ts';
 import { Gateways } from '../watch/gateways.ts';
 import { Supervisor } from './supervisor.ts';
 import { FLEET_TIMINGS } from './timings.ts';
 
-/** A model that is up at once, and whose end fails a given number of times. */
+/** A model that is up immediately, and whose end fails a given number of times. */
 class Stuck implements Driver {
   readonly did: string[] = [];
   failures: number;
@@ -53,7 +53,7 @@ function fullRoom(): Room {
 }
 
 /** Another model of a pool. */
-class Neighbour implements Tenant {
+class Neighbour implements Occupant {
   readonly orgId = 'org_2';
   readonly alwaysOn = false;
   readonly pinned = false;

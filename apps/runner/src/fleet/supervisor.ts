@@ -15,7 +15,7 @@ import { catalogEntry } from './catalog-entry.ts';
 import { Effects } from './effects.ts';
 import { type CreateDriver, ModelDriver } from './model-driver.ts';
 import type { ModelStatus, ReplicaCount } from './model-status.ts';
-import { Tenancy } from './tenancy.ts';
+import { Occupancy } from './occupancy.ts';
 import { Times } from './times.ts';
 import type { FleetTimings } from './timings.ts';
 import { Waiters } from './waiters.ts';
@@ -46,7 +46,7 @@ export class Supervisor {
   readonly #announcer: Announcer;
   readonly #times: Times;
   readonly #driver: ModelDriver;
-  readonly #tenancy: Tenancy;
+  readonly #occupancy: Occupancy;
   readonly #effects: Effects;
   #spec: ModelSpec;
   #ended = false;
@@ -68,12 +68,12 @@ export class Supervisor {
       logger: this.#logger,
       dispatch: (event: Event) => this.dispatch(event),
     };
-    this.#tenancy = new Tenancy({
+    this.#occupancy = new Occupancy({
       ...parts,
       current: () => ({ spec: this.#spec, state: this.#state }),
       announce: () => this.#announce(),
     });
-    this.#effects = new Effects({ ...parts, tenancy: this.#tenancy });
+    this.#effects = new Effects({ ...parts, occupancy: this.#occupancy });
   }
 
   get condition(): Condition {
@@ -97,7 +97,7 @@ export class Supervisor {
 
   status(): ModelStatus {
     const { modelId, condition } = this;
-    const starting = condition === 'starting' ? this.#tenancy.waitsFor || this.#driver.waitsFor : '';
+    const starting = condition === 'starting' ? this.#occupancy.waitsFor || this.#driver.waitsFor : '';
     return { modelId, condition, reason: this.#state.reason || starting, revision: this.#announcer.revision };
   }
 
@@ -127,7 +127,7 @@ export class Supervisor {
    */
   async look(withinMs: number): Promise<LeftBehind> {
     const found = await this.#driver.leftBehind(withinMs);
-    if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#tenancy.hold(found === 'unknown');
+    if (!this.#ended && found !== 'nothing' && found !== 'remote') this.#occupancy.hold(found === 'unknown');
     return found;
   }
 
@@ -179,11 +179,11 @@ export class Supervisor {
       this.#effects.leavePhase();
       this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'a model changes phase');
       this.#times.changePhase(before, state);
-      if (state.phase !== 'launching') this.#tenancy.stopWaiting();
-      if (state.phase === 'stopped') this.#tenancy.release();
+      if (state.phase !== 'launching') this.#occupancy.stopWaiting();
+      if (state.phase === 'stopped') this.#occupancy.release();
     }
-    if (event.type === 'halted') this.#tenancy.giveUpAssumed();
-    if (event.type === 'up') this.#tenancy.keep();
+    if (event.type === 'halted') this.#occupancy.giveUpAssumed();
+    if (event.type === 'up') this.#occupancy.keep();
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
     if (this.#isDecided()) this.#waiters.release();
@@ -218,9 +218,9 @@ export class Supervisor {
    */
   sleepIfIdle(): void {
     const { maxFirstMs } = this.#deps.timings.room;
-    if (this.#tenancy.isWaiting && this.#waiters.size === 0 && this.#times.unusedMs >= maxFirstMs)
+    if (this.#occupancy.isWaiting && this.#waiters.size === 0 && this.#times.unusedMs >= maxFirstMs)
       this.dispatch({ type: 'unwanted' });
-    this.#tenancy.explainWait();
+    this.#occupancy.explainWait();
     if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
     if (this.#times.unusedMs < this.#spec.sleepAfterMs) return;
     if (this.#deps.gateways.isUnused(this.modelId)) this.dispatch({ type: 'idle' });
@@ -253,7 +253,7 @@ export class Supervisor {
   #end(): void {
     this.#ended = true;
     this.#effects.end();
-    this.#tenancy.stopWaiting();
+    this.#occupancy.stopWaiting();
     this.#waiters.release();
   }
 
@@ -283,9 +283,9 @@ export class Supervisor {
 
   /** The model turned out not to run, so it gives up the room that was kept for it. */
   #handleOff(): void {
-    this.#tenancy.release();
+    this.#occupancy.release();
     if (this.#state.phase !== 'launching') this.dispatch({ type: 'restarting' });
-    else if (this.#spec.mode === 'always_on' || this.#waiters.size > 0) this.#tenancy.ask();
+    else if (this.#spec.mode === 'always_on' || this.#waiters.size > 0) this.#occupancy.ask();
     else this.dispatch({ type: 'unwanted' });
   }
 

@@ -56,7 +56,7 @@ async function candidate(options: Partial<LeadOptions> = {}): Promise<Lead> {
   return taken;
 }
 
-/** Looks like another active runner to the others, until its lease is ended. */
+/** Looks like another leader to the others, until its lease is ended. */
 async function anotherTakesTheLead(): Promise<{ end(): Promise<void> }> {
   await harness.db.$executeRaw`
     UPDATE runner_lease SET epoch = epoch + 1, holder = 'another', process = NULL, expires_at = now() + interval '1 h'`;
@@ -103,7 +103,7 @@ it('the lead is requested again and again while Postgres is away, and the log sa
 });
 
 describe('one of several runners', () => {
-  it('is active; another stands by, is ready, names the leader, and takes over when that one ends', async () => {
+  it('leads; another stands by, is ready, names the leader, and takes over when that one ends', async () => {
     const first = await harness.start();
     const said: string[] = [];
     const second = harness.standBy({ logTo: (line) => said.push(line) });
@@ -112,10 +112,10 @@ describe('one of several runners', () => {
     expect([first.runner?.leads(), second.leads()]).toEqual([true, false]);
     const standing = said.map((line) => JSON.parse(line)).filter(({ leader }) => leader);
     expect(standing.map(({ leader, msg }) => [leader, msg])).toEqual([
-      ['test', 'another runner is active: standing by'],
+      ['test', 'another runner leads this pool: standing by'],
     ]);
     await first.runner?.close();
-    await second.active;
+    await second.leading;
     expect([second.problem(), second.leads()]).toEqual([null, true]);
   });
 
@@ -133,7 +133,7 @@ describe('one of several runners', () => {
     expect([first.runner?.leads(), second.leads()]).toEqual([true, false]);
   });
 
-  it('is active again after the lease was lost, with later revisions', async () => {
+  it('leads again after its lease was lost, with later revisions', async () => {
     const first = await harness.start();
     const watcher = first.watch('gw_1');
     await eventually(() => watcher.revision > 0);
@@ -142,18 +142,18 @@ describe('one of several runners', () => {
     await watcher.ended;
     await other.end();
     const both = [first.runner as Runner, second];
-    const port = await Promise.race(both.map(({ active }) => active));
+    const port = await Promise.race(both.map(({ leading }) => leading));
     const after = harness.connect(port).watch('gw_1');
     await eventually(() => after.revision > watcher.revision);
     await harness.elapse(500);
     expect(both.filter((runner) => runner.leads())).toHaveLength(1);
   });
 
-  it('can be closed on standby without having been active', async () => {
+  it('can be closed on standby without having led', async () => {
     await harness.start();
     const second = harness.standBy();
     await second.close();
-    await expect(second.active).rejects.toThrow('closed before it was active');
+    await expect(second.leading).rejects.toThrow('closed before it led');
   });
 });
 
@@ -209,7 +209,7 @@ describe('a runner that loses the lead', () => {
     const [replica] = watcher.models.get(model.modelId)?.replicas ?? [];
     expect((await fetch(`${replica?.baseUrl}/models`)).status).toBe(200);
     await other.end();
-    const again = harness.connect(await runner.active).watch('gw_1');
+    const again = harness.connect(await runner.leading).watch('gw_1');
     await eventually(() => again.models.get(model.modelId));
     expect(runner.leads()).toBe(true);
     expect(again.updates[0]?.models[0]).toMatchObject({
@@ -250,7 +250,7 @@ describe('a runner that loses the lead', () => {
       await other.end();
       return waiting;
     });
-    const client = harness.connect(await runner.active);
+    const client = harness.connect(await runner.leading);
     expect(await client.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
     expect(model.starts()).toHaveLength(1);
   });
@@ -275,7 +275,7 @@ describe('the lease', () => {
     expect(await lease()).toMatchObject({ epoch: 2n, holder: 'two' });
   });
 
-  it('of a process that can be seen to have ended is free at once, and of one that runs is not', async () => {
+  it('of a process that can be seen to have ended is free immediately, and of one that runs is not', async () => {
     const child = spawn('sleep', ['1000']);
     const own = ownProcess() ?? '';
     const known = identify(child.pid ?? 0);
@@ -380,7 +380,7 @@ describe('the lease', () => {
     await anotherTakesTheLead();
     await expect(write('stopped')).rejects.toThrow('another runner has taken the lease');
     expect(lead.lost.aborted).toBe(true);
-    await expect(write('stopped')).rejects.toThrow('the lead is over');
+    await expect(write('stopped')).rejects.toThrow('this runner no longer leads');
     expect(await harness.db.model.findUniqueOrThrow({ where: { id: modelId } })).toMatchObject({
       condition: 'running',
     });

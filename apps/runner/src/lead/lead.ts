@@ -51,9 +51,9 @@ export interface LeadOptions {
   readonly onStandby: (holder: string) => void;
 }
 
-/** Leadership: being the one active runner of a pool. */
+/** Leadership: being the one runner that leads a pool. */
 export interface Lead {
-  /** Aborted when the lease is lost. Another runner may be active already. */
+  /** Aborted when the lease is lost. Another runner may lead already. */
   readonly lost: AbortSignal;
   /**
    * Whether the lease is certainly still valid at this moment. A process that stood still may
@@ -61,15 +61,14 @@ export interface Lead {
    */
   holds(): boolean;
   /**
-   * Writes a condition before any other runner becomes active, or not at all. Rejects if it was not
-   * written.
+   * Writes a condition before any other runner leads, or not at all. Rejects if it was not written.
    */
   writeCondition(change: ConditionChange): Promise<void>;
   /** Gives up the lease. Never rejects. */
   release(): Promise<void>;
 }
 
-/** Waits until this runner is the active one of its pool. Null: aborted before that. */
+/** Waits until this runner leads its pool. Null: aborted before that. */
 export async function takeLead(options: LeadOptions, signal: AbortSignal): Promise<Lead | null> {
   const { db, timings, logger, onStandby } = options;
   const candidate: Candidate = { ...options.candidate, leaseMs: timings.leaseMs };
@@ -130,7 +129,7 @@ class HeldLead implements Lead {
 
   async writeCondition(change: ConditionChange): Promise<void> {
     const { db, candidate } = this.#options;
-    if (this.#over.signal.aborted) throw new Error('the lead is over');
+    if (this.#over.signal.aborted) throw new Error('this runner no longer leads');
     if (await writeConditionUnder(db, candidate.pool, this.#epoch, change)) return;
     this.#lose(TAKEN);
     throw new Error(TAKEN);
@@ -182,7 +181,7 @@ class HeldLead implements Lead {
   #lose(reason: string): void {
     if (this.#over.signal.aborted) return;
     this.#end();
-    this.#options.logger.error({ reason }, 'the lead is lost');
+    this.#options.logger.error({ reason }, 'this runner no longer leads its pool');
     this.#lost.abort();
   }
 

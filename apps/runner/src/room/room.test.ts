@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { PoolWorld, ROOM_TIMINGS, STAY_MS, type World, type WorldModel } from '../testing/pool-world.ts';
-import { Room, type RoomUse, type Tenant } from './room.ts';
+import { type Occupant, Room, type RoomUse } from './room.ts';
 
 const END_MS = 300;
 const cost = fc.integer({ min: 1, max: 12 });
@@ -77,7 +77,7 @@ describe('a model that is being ended', () => {
   it('is named only to its own organization, and only while it has room', () => {
     const room = new Room(ROOM_TIMINGS);
     room.resize(4, 0);
-    const tenant: Tenant = {
+    const occupant: Occupant = {
       modelId: 'mdl_1',
       orgId: 'org_1',
       ...{ cost: 4, alwaysOn: false, pinned: false, leaving: true, yields: false, lastUsedMs: 0 },
@@ -87,9 +87,9 @@ describe('a model that is being ended', () => {
     };
     const told = () => ['org_1', 'org_2'].map((orgId) => room.hasLeaving(orgId));
     expect(told()).toEqual([false, false]);
-    room.hold(tenant);
+    room.hold(occupant);
     expect(told()).toEqual([true, false]);
-    room.release(tenant, 0);
+    room.release(occupant, 0);
     expect(told()).toEqual([false, false]);
   });
 });
@@ -135,7 +135,7 @@ describe('a large model that waits', () => {
   });
 
   it.each(['always on', 'woken'])(
-    'does not hold up others for ever while a model in use is in its way: %s',
+    'does not hold up others forever while a model in use is in its way: %s',
     (mode) => {
       const large = { ...usual, cost: 6, alwaysOn: mode === 'always on' };
       const models = [large, ...[8, 4, 4].map((one) => ({ ...usual, cost: one }))];
@@ -183,7 +183,7 @@ describe('arrivals that never end', () => {
   it('never starve a model that can get room, however often the others are used', () => {
     fc.assert(
       fc.property(users, ({ capacity, users: all, pinned, alwaysOn }) => {
-        // Pinned and always-on models stay for ever once they run, so there is at most one of each.
+        // Pinned and always-on models stay forever once they run, so there is at most one of each.
         const models = all.map((one, i) => ({
           cost: one.cost,
           pinned: pinned && i === 0,

@@ -1,7 +1,7 @@
 import { decide, type Holder } from './decide.ts';
 
 /** A model of the pool, as far as sharing out room is concerned. */
-export interface Tenant {
+export interface Occupant {
   readonly modelId: string;
   readonly orgId: string;
   /** What a start would take now. */
@@ -36,15 +36,15 @@ export interface RoomTimings {
 }
 
 /**
- * Shares out a pool's capacity. A tenant asks for room before it starts, and gives it back when
+ * Shares out a pool's capacity. An occupant asks for room before it starts, and gives it back when
  * nothing of it runs any more. The room has no clock: callers say what time it is.
  */
 export class Room {
   readonly #timings: RoomTimings;
   /** Each with the room that it holds. */
-  readonly #holders = new Map<Tenant, number>();
+  readonly #holders = new Map<Occupant, number>();
   /** In order of arrival, with the time of arrival. */
-  readonly #waiting = new Map<Tenant, number>();
+  readonly #waiting = new Map<Occupant, number>();
   /** The model that the others wait for, and since when. It may have started meanwhile. */
   #first: { readonly modelId: string; readonly sinceMs: number } | null = null;
   #capacity: number | null = null;
@@ -76,43 +76,45 @@ export class Room {
     );
   }
 
-  isWaiting(tenant: Tenant): boolean {
-    return this.#waiting.has(tenant);
+  isWaiting(occupant: Occupant): boolean {
+    return this.#waiting.has(occupant);
   }
 
   /**
-   * Grants room, immediately or later, or refuses. A tenant that already has room gets it granted
-   * immediately.
+   * Grants room, immediately or later, or refuses. An occupant that already has room gets it
+   * granted immediately.
    */
-  ask(tenant: Tenant, nowMs: number): void {
-    if (this.#holders.has(tenant) || this.#capacity === null || tenant.cost === 0) {
-      this.hold(tenant);
-      tenant.granted();
+  ask(occupant: Occupant, nowMs: number): void {
+    if (this.#holders.has(occupant) || this.#capacity === null || occupant.cost === 0) {
+      this.hold(occupant);
+      occupant.granted();
       return;
     }
-    if (!this.#waiting.has(tenant)) this.#waiting.set(tenant, nowMs);
+    if (!this.#waiting.has(occupant)) this.#waiting.set(occupant, nowMs);
     this.share(nowMs);
   }
 
-  /** Notes that a tenant has room, because it runs already. */
-  hold(tenant: Tenant): void {
-    if (!this.#holders.has(tenant)) this.#holders.set(tenant, tenant.cost);
+  /** Notes that an occupant has room, because it runs already. */
+  hold(occupant: Occupant): void {
+    if (!this.#holders.has(occupant)) this.#holders.set(occupant, occupant.cost);
   }
 
-  /** What the tenant holds. It stays the same until it is given back, even if the cost changes. */
-  heldBy(tenant: Tenant): number {
-    return this.#holders.get(tenant) ?? 0;
+  /**
+   * What the occupant holds. It stays the same until it is given back, even if the cost changes.
+   */
+  heldBy(occupant: Occupant): number {
+    return this.#holders.get(occupant) ?? 0;
   }
 
   /** Gives up waiting. */
-  stopWaiting(tenant: Tenant): void {
-    this.#waiting.delete(tenant);
+  stopWaiting(occupant: Occupant): void {
+    this.#waiting.delete(occupant);
   }
 
-  /** Gives back what the tenant has. */
-  release(tenant: Tenant, nowMs: number): void {
-    this.stopWaiting(tenant);
-    if (this.#holders.delete(tenant)) this.share(nowMs);
+  /** Gives back what the occupant has. */
+  release(occupant: Occupant, nowMs: number): void {
+    this.stopWaiting(occupant);
+    if (this.#holders.delete(occupant)) this.share(nowMs);
   }
 
   /** Starts nothing more. */
@@ -145,8 +147,8 @@ export class Room {
       alwaysOn,
       waitedMs: nowMs - sinceMs,
     }));
-    const tenants = [...this.#holders.keys(), ...this.#waiting.keys()];
-    const byId = new Map(tenants.map((one) => [one.modelId, one]));
+    const occupants = [...this.#holders.keys(), ...this.#waiting.keys()];
+    const byId = new Map(occupants.map((one) => [one.modelId, one]));
     const { start, sleep, refuse, first } = decide(
       capacity,
       [...this.#holders].map(holderOf),
@@ -154,11 +156,11 @@ export class Room {
       this.#timings.patienceMs,
     );
     if (first !== null && first !== this.#first?.modelId) this.#first = { modelId: first, sinceMs: nowMs };
-    for (const modelId of [...start, ...refuse]) this.#waiting.delete(byId.get(modelId) as Tenant);
-    for (const modelId of start) this.hold(byId.get(modelId) as Tenant);
+    for (const modelId of [...start, ...refuse]) this.#waiting.delete(byId.get(modelId) as Occupant);
+    for (const modelId of start) this.hold(byId.get(modelId) as Occupant);
     for (const modelId of refuse) {
-      const tenant = byId.get(modelId) as Tenant;
-      tenant.refused(this.#reason(tenant, capacity));
+      const occupant = byId.get(modelId) as Occupant;
+      occupant.refused(this.#reason(occupant, capacity));
     }
     for (const modelId of sleep) byId.get(modelId)?.giveWay();
     for (const modelId of start) byId.get(modelId)?.granted();
@@ -173,23 +175,23 @@ export class Room {
     const first = this.#first;
     if (first === null || nowMs - first.sinceMs < this.#timings.maxFirstMs) return;
     this.#first = null;
-    const tenant = [...this.#waiting.keys()].find(({ modelId }) => modelId === first.modelId);
-    if (!tenant) return;
-    this.#waiting.delete(tenant);
-    this.#waiting.set(tenant, nowMs);
+    const occupant = [...this.#waiting.keys()].find(({ modelId }) => modelId === first.modelId);
+    if (!occupant) return;
+    this.#waiting.delete(occupant);
+    this.#waiting.set(occupant, nowMs);
   }
 
   /**
    * Why a model has no room. The users of its organization read this. So it does not say how much
    * room always-on models take, because those may be other organizations'.
    */
-  #reason({ cost }: Tenant, capacity: number): string {
+  #reason({ cost }: Occupant, capacity: number): string {
     if (cost > capacity) return `It needs ${cost}, but its pool's capacity is ${capacity}.`;
     return `It needs ${cost} of its pool's ${capacity}, but always-on models leave less.`;
   }
 }
 
-const holderOf = ([tenant, cost]: [Tenant, number]): Holder => {
-  const { modelId, alwaysOn, pinned, leaving, yields, lastUsedMs } = tenant;
+const holderOf = ([occupant, cost]: [Occupant, number]): Holder => {
+  const { modelId, alwaysOn, pinned, leaving, yields, lastUsedMs } = occupant;
   return { modelId, cost, alwaysOn, pinned, leaving, yields, lastUsedMs };
 };

@@ -149,7 +149,7 @@ export class Harness {
     } = {},
   ): Promise<TestRunner> {
     const runner = this.standBy(options);
-    return this.connect(await runner.active, runner);
+    return this.connect(await runner.leading, runner);
   }
 
   standBy({

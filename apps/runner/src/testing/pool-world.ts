@@ -1,4 +1,4 @@
-import { Room, type RoomTimings, type Tenant } from '../room/room.ts';
+import { type Occupant, Room, type RoomTimings } from '../room/room.ts';
 
 export const ROOM_TIMINGS: RoomTimings = { patienceMs: 10, maxFirstMs: 60 };
 export const STAY_MS = 30;
@@ -14,7 +14,7 @@ export interface World {
   readonly capacity: number;
   /** How long gateways take to let go of a model. */
   readonly drainMs?: number;
-  readonly models: readonly Pick<Tenant, 'cost' | 'alwaysOn' | 'pinned'>[];
+  readonly models: readonly Pick<Occupant, 'cost' | 'alwaysOn' | 'pinned'>[];
   /** A model is asked for, and used for this long if it runs. */
   readonly arrivals: readonly (At & { readonly model: number; readonly forMs: number })[];
   /** Models are stopped or deleted, and some take long to end. */
@@ -26,7 +26,7 @@ export interface World {
 }
 
 /** A model of the world. It is used for a while when it has started, and then idle. */
-export class WorldModel implements Tenant {
+export class WorldModel implements Occupant {
   phase: 'asleep' | 'running' | 'draining' | 'leaving' | 'refused' = 'asleep';
   /** What it took when it started. */
   held = 0;

@@ -41,7 +41,7 @@ class Sink implements UpdateSink {
 const named = (modelId: string, name: string) => ({ modelId, name });
 
 describe('a watcher of the catalog', () => {
-  it('gets a snapshot at once, then the changes of a turn as one update, with increasing revisions', async () => {
+  it('gets a snapshot immediately, then the changes of a turn as one update, with increasing revisions', async () => {
     const catalog = new CatalogSource(1);
     catalog.put(named('a', '1'));
     const sink = new Sink();

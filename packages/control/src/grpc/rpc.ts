@@ -4,7 +4,9 @@ export interface Closable {
 
 /** How long calls may take, in milliseconds. */
 export interface Deadlines {
-  /** For figures that are only shown: a screen does not wait long for a limiter or a runner. */
+  /**
+   * For live counts, which are only shown: a screen does not wait long for a limiter or a runner.
+   */
   readonly shownMs: number;
   /** For changes that limiters have to know of. */
   readonly limiterMs: number;

@@ -48,7 +48,7 @@ describe('every page key of a person', () => {
       'ctl',
       ({ email }) => fixture.control.resetIdentity(OPERATOR, { email }),
     ],
-  ])('is refused and off the list at once when %s, and no other', async (how, who, end) => {
+  ])('is refused and off the list immediately when %s, and no other', async (how, who, end) => {
     const { org, going, staying } = await owners(`When ${how}`);
     const elsewhere = await fixture.org(`Elsewhere when ${how}`);
     value(await fixture.control.addMember(OPERATOR, { org: elsewhere, email: going.email, role: 'owner' }));

@@ -62,27 +62,30 @@ describe('the page key of an owner', () => {
       (org, { email }) => fixture.control.setMemberRole(OPERATOR, { org, email, role: 'viewer' }),
     ],
     ['deletes the account', (_org, owner) => fixture.control.deleteAccount(owner, { email: owner.email })],
-  ])('who %s is refused and off the list at once, as the trail says, and no other key', async (how, go) => {
-    const { org, going, staying } = await owners(`Who ${how}`);
-    const elsewhere = await fixture.org(`Elsewhere ${how}`);
-    value(await fixture.control.addMember(OPERATOR, { org: elsewhere, email: going.email, role: 'owner' }));
-    await fixture.user(elsewhere, 'owner');
-    const kept = [
-      value(await fixture.control.createKey(going, { org, name: 'usual' })).id,
-      await pageKey(staying, org),
-    ];
-    const there = await pageKey(going, elsewhere);
-    const id = await pageKey(going, org);
-    await go(org, going);
-    const isDeleted = how === 'deletes the account';
-    expect([...fixture.limiter.revoked].sort()).toEqual((isDeleted ? [id, there] : [id]).sort());
-    expect((await listed(org)).map((key) => key.id).sort()).toEqual(kept.sort());
-    expect((await listed(org)).map(({ state }) => state)).toEqual(['Active', 'Active']);
-    expect((await listed(elsewhere)).map((key) => key.id)).toEqual(isDeleted ? [] : [there]);
-    const { events } = value(await fixture.control.listAudit(OPERATOR, { org, action: 'key' }));
-    const actions = events.filter(({ target }) => target === id).map(({ action }) => action);
-    expect(actions.sort()).toEqual(['key.create', 'key.delete', 'key.revoke']);
-  });
+  ])(
+    'who %s is refused and off the list immediately, as the trail says, and no other key',
+    async (how, go) => {
+      const { org, going, staying } = await owners(`Who ${how}`);
+      const elsewhere = await fixture.org(`Elsewhere ${how}`);
+      value(await fixture.control.addMember(OPERATOR, { org: elsewhere, email: going.email, role: 'owner' }));
+      await fixture.user(elsewhere, 'owner');
+      const kept = [
+        value(await fixture.control.createKey(going, { org, name: 'usual' })).id,
+        await pageKey(staying, org),
+      ];
+      const there = await pageKey(going, elsewhere);
+      const id = await pageKey(going, org);
+      await go(org, going);
+      const isDeleted = how === 'deletes the account';
+      expect([...fixture.limiter.revoked].sort()).toEqual((isDeleted ? [id, there] : [id]).sort());
+      expect((await listed(org)).map((key) => key.id).sort()).toEqual(kept.sort());
+      expect((await listed(org)).map(({ state }) => state)).toEqual(['Active', 'Active']);
+      expect((await listed(elsewhere)).map((key) => key.id)).toEqual(isDeleted ? [] : [there]);
+      const { events } = value(await fixture.control.listAudit(OPERATOR, { org, action: 'key' }));
+      const actions = events.filter(({ target }) => target === id).map(({ action }) => action);
+      expect(actions.sort()).toEqual(['key.create', 'key.delete', 'key.revoke']);
+    },
+  );
 
   it('who goes while no limiter can be reached is revoked all the same, and the answer says what is left', async () => {
     const { org, going } = await owners('Limiter away');

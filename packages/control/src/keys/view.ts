@@ -1,3 +1,4 @@
+import { isPageKey, PAGE_KEYS } from '@tidegate/contracts';
 import { dayOf, expiryInstantMs, LIMITS } from '@tidegate/limits';
 import { numberText } from '../numbers.ts';
 
@@ -13,9 +14,13 @@ export interface MayCall {
 }
 
 /** What usage and requests call a key that is deleted. */
-export const DELETED_KEY = 'A deleted key';
+const DELETED_KEY = 'A deleted key';
 /** What page keys are called, deleted or not. */
 export const PAGE_KEY = 'Try it';
+
+/** What to call a key. @param name null: the key is deleted */
+export const keyNameOf = (keyId: string, name: string | null | undefined): string =>
+  name ?? (keyId === PAGE_KEYS || isPageKey(keyId) ? PAGE_KEY : DELETED_KEY);
 
 export interface KeyView {
   readonly id: string;

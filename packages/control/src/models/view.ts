@@ -90,6 +90,18 @@ export const withReasonForAll = <V extends ModelView>(view: V): V => ({
   conditionReason: reasonForAll(view.conditionReason),
 });
 
+interface Named {
+  readonly name: string;
+  readonly deletedAt: Date | null;
+}
+
+/** What to call a model. Without a row it is called by its id. */
+export const modelNameOf = (modelId: string, row: Named | undefined) => ({
+  modelId,
+  model: row?.name ?? modelId,
+  modelDeleted: !row || row.deletedAt !== null,
+});
+
 /** A URL with a path, which may hold a secret. */
 const URL_WITH_PATH = /(https?:\/\/[^\s/]+)\/\S*?(?=[.,:]?(?:\s|$))/g;
 

@@ -1,6 +1,6 @@
 import type { Db } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
-import { modelNameOf } from '../models/of-model.ts';
+import { modelNameOf } from '../models/view.ts';
 import { toNumber } from '../numbers.ts';
 import type { Grain } from '../requests/read-errors.ts';
 import { NOTHING, query, sql } from '../sql.ts';

@@ -1,6 +1,7 @@
 import type { Db } from '@tidegate/db';
-import { keyNameOf, oneOfPages } from '../keys/of-key.ts';
-import { modelNameOf } from '../models/of-model.ts';
+import { oneOfPages } from '../keys/key-sql.ts';
+import { keyNameOf } from '../keys/view.ts';
+import { modelNameOf } from '../models/view.ts';
 import { toNumber } from '../numbers.ts';
 import { query, sql } from '../sql.ts';
 

@@ -1,7 +1,7 @@
 import type { Db } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
-import { ofKey } from '../keys/of-key.ts';
-import { ofModel } from '../models/of-model.ts';
+import { ofKey } from '../keys/key-sql.ts';
+import { ofModel } from '../models/model-sql.ts';
 import { NOTHING, query, type Sql, sql } from '../sql.ts';
 
 /** A row of `request`, as these queries read it. */

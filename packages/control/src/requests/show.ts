@@ -15,7 +15,7 @@ const showInput = z.object({
 export type ShowRequestInput = z.input<typeof showInput>;
 
 /** How far a counted request is on its way into the usage. */
-export type RequestWay = 'open' | 'queued' | 'settled';
+export type RequestProgress = 'open' | 'queued' | 'settled';
 
 export interface FoundRequest {
   /** As in the header `x-request-id`. */
@@ -24,7 +24,7 @@ export interface FoundRequest {
    * open: in progress. queued: it has ended, and metering has not written it yet. settled: it is in
    * the usage.
    */
-  readonly state: RequestWay;
+  readonly state: RequestProgress;
   /** Null until it is settled. */
   readonly request: RequestView | null;
 }

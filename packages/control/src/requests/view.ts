@@ -1,6 +1,6 @@
 import type { Db } from '@tidegate/db';
-import { keyNameOf } from '../keys/of-key.ts';
-import { modelNameOf } from '../models/of-model.ts';
+import { keyNameOf } from '../keys/view.ts';
+import { modelNameOf } from '../models/view.ts';
 import type { RequestRow } from './read.ts';
 import { statusOf } from './status.ts';
 

@@ -1,6 +1,6 @@
 import type { Db } from '@tidegate/db';
-import { ofKey, oneOfPages } from '../keys/of-key.ts';
-import { ofModel } from '../models/of-model.ts';
+import { ofKey, oneOfPages } from '../keys/key-sql.ts';
+import { ofModel } from '../models/model-sql.ts';
 import { query, type Sql, sql } from '../sql.ts';
 import { type Histogram, histogramFrom } from './histogram.ts';
 import type { Period } from './period.ts';

@@ -1,4 +1,4 @@
-import { keyNameOf } from '../keys/of-key.ts';
+import { keyNameOf } from '../keys/view.ts';
 import { percentilesOf, together } from './histogram.ts';
 import type { Histograms, ModelUsage, PairUsage } from './read.ts';
 import { countsOf, type UsageCounts } from './sums.ts';

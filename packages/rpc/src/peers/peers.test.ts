@@ -69,7 +69,7 @@ describe('peers', () => {
     answer([]);
   });
 
-  it('that are known are available at once, even while a look-up runs', async () => {
+  it('that are known are available immediately, even while a look-up runs', async () => {
     let answer = (_ips: string[]) => {};
     const later = new Promise<string[]>((resolve) => {
       answer = resolve;
@@ -79,8 +79,8 @@ describe('peers', () => {
     await peers.refresh();
     const ended: string[] = [];
     const lookUp = peers.refresh().then(() => ended.push('look-up'));
-    await peers.refresh(1_000).then(() => ended.push('at once'));
-    expect(ended).toEqual(['at once']);
+    await peers.refresh(1_000).then(() => ended.push('immediately'));
+    expect(ended).toEqual(['immediately']);
     answer([]);
     await lookUp;
   });

@@ -105,7 +105,7 @@ export const HTTP: readonly Case[] = [
     { connection: 'closed' },
   ),
   relayed('never ends after [DONE]', says(chunkedHead(), chunk(HELLO)), {}, { connection: 'closed' }),
-  relayed('goes on for ever after [DONE]', goesOn, {}, { connection: 'closed' }),
+  relayed('goes on forever after [DONE]', goesOn, {}, { connection: 'closed' }),
   relayed('breaks off after [DONE]', resetAfter(chunkedHead(), chunk(HELLO)), {}, { connection: 'ended' }),
 ];
 

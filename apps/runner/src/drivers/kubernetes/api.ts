@@ -10,7 +10,7 @@ import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import { withDeadline } from '@tidegate/runtime';
 import { LRUCache } from 'lru-cache';
 import { type ApiCall, type Connection, CredentialsError } from './connection.ts';
-import { linesOf, readBounded } from './read.ts';
+import { linesOf, readBounded } from './read-lines.ts';
 
 /** What can be scaled. */
 export type Workload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name'>;

@@ -240,7 +240,7 @@ describe('switching on', () => {
     await eventually(() => urls()?.length === 1);
   });
 
-  it('fails at once when there is no such workload', async () => {
+  it('fails immediately when there is no such workload', async () => {
     const { driver, last } = driverOf();
     driver.launch(false);
     await eventually(() => last() !== undefined);

@@ -64,7 +64,7 @@ describe('a Kubernetes workload that wakes on request', () => {
     expect(watcher.condition(modelId)).toBe('CONDITION_ASLEEP');
   });
 
-  it('keeps running when its runner ends, and the next runner shows it running at once', async () => {
+  it('keeps running when its runner ends, and the next runner shows it running immediately', async () => {
     const modelId = await publish();
     const first = await harness.start({ kubernetes: kubernetes(), stopModelsOnExit: true });
     await first.wake(modelId);
@@ -334,7 +334,7 @@ describe('a runner that leads while Kubernetes does not answer', () => {
   });
 });
 
-describe('a workload whose model was deleted while no runner was active', () => {
+describe('a workload whose model was deleted while no runner led', () => {
   const DELETIONS = {
     'the model alone': (modelId: string) =>
       harness.db.model.update({ where: { id: modelId }, data: { deletedAt: new Date() } }),

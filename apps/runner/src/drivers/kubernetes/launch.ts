@@ -5,14 +5,14 @@ import type { Problem } from '../probe/inspect.ts';
 import { probe } from '../probe/probe.ts';
 import { describeProblems } from '../probe/problems.ts';
 import { ReplicaProbes } from '../probe/replica-probes.ts';
-import { WantedCount } from './count.ts';
 import { describeApiError, isAbsent, isForbidden } from './errors.ts';
+import { whyNotReady } from './explain-start.ts';
 import { followEndpoints } from './follow.ts';
 import { awaitEnd } from './halt.ts';
+import { WantedCount } from './replica-count.ts';
 import { countOf, switchOn } from './scale.ts';
 import { replicasOf } from './slices.ts';
 import { StartProblems } from './start-problems.ts';
-import { whyNotReady } from './why.ts';
 import type { WorkloadOptions } from './workload-options.ts';
 
 /**

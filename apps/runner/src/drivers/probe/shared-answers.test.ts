@@ -65,7 +65,7 @@ describe('models of the same server', () => {
     ['does not answer', 'connection refused'],
     ['refuses', { ...OK, status: 401 }],
     ['fails', { ...OK, status: 503 }],
-  ])('ask again at once when it %s', async (_how, answer) => {
+  ])('ask again immediately when it %s', async (_how, answer) => {
     const { asked, get } = start(LONG_MS);
     const first = get(server('k'));
     asked[0]?.answer(answer);

@@ -40,7 +40,7 @@ describe('ports of processes', () => {
     }
   });
 
-  it('are not reused at once after their process has ended', async () => {
+  it('are not reused immediately after their process has ended', async () => {
     const given = ports();
     const first = await given.take();
     expect(await given.take()).not.toBe(first);

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { modelOf } from '#models/model-of.ts';
+import { loadModel } from '#models/load-model.ts';
 
 interface ModelLayoutProps {
   readonly children: ReactNode;
@@ -12,6 +12,6 @@ interface ModelLayoutProps {
  */
 export default async function ModelLayout({ children, params }: ModelLayoutProps) {
   const { org, model } = await params;
-  await modelOf(org, model);
+  await loadModel(org, model);
   return children;
 }

@@ -1,5 +1,5 @@
 import type { Metadata } from 'next';
-import { modelOf } from '#models/model-of.ts';
+import { loadModel } from '#models/load-model.ts';
 import { ModelScreen } from '#models/model-screen.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
@@ -14,14 +14,14 @@ interface ModelProps {
 
 export async function generateMetadata({ params }: ModelProps): Promise<Metadata> {
   const { org, model } = await params;
-  return { title: (await modelOf(org, model)).name };
+  return { title: (await loadModel(org, model)).name };
 }
 
 export default async function Model({ params }: ModelProps) {
   const { org: slug, model: id } = await params;
   const { actor, org } = await requireOrg(slug);
   const { control } = services();
-  const model = await modelOf(slug, id);
+  const model = await loadModel(slug, id);
   const { totals, days } = read(await control.showUsage(actor, { org: org.slug, modelId: id, brief: true }));
   return (
     <>

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { keyOf } from '#keys/key-of.ts';
+import { loadKey } from '#keys/load-key.ts';
 
 interface KeyLayoutProps {
   readonly children: ReactNode;
@@ -12,6 +12,6 @@ interface KeyLayoutProps {
  */
 export default async function KeyLayout({ children, params }: KeyLayoutProps) {
   const { org, key } = await params;
-  await keyOf(org, key);
+  await loadKey(org, key);
   return children;
 }

@@ -1,8 +1,8 @@
 import { limitsText } from '@tidegate/control';
 import type { Metadata } from 'next';
 import { countKeys, fullness } from '#keys/fullness.ts';
-import { keyOf } from '#keys/key-of.ts';
 import { KeyScreen } from '#keys/key-screen.tsx';
+import { loadKey } from '#keys/load-key.ts';
 import { rulesOf } from '#keys/rules-of.ts';
 import { RefusedOfKey } from '#refusals/refused-of-key.tsx';
 import { services } from '#server/services.ts';
@@ -15,7 +15,7 @@ interface KeyProps {
 
 export async function generateMetadata({ params }: KeyProps): Promise<Metadata> {
   const { org, key } = await params;
-  return { title: (await keyOf(org, key)).name };
+  return { title: (await loadKey(org, key)).name };
 }
 
 export default async function Key({ params }: KeyProps) {
@@ -23,7 +23,7 @@ export default async function Key({ params }: KeyProps) {
   const { actor, org } = await requireOrg(slug);
   const { control, publicApiUrl, now } = services();
   const at = { org: org.slug };
-  const key = await keyOf(slug, id);
+  const key = await loadKey(slug, id);
   const [usage, refusals, keys, models, plans] = await Promise.all([
     control.showUsage(actor, { ...at, keyId: id, brief: true }),
     control.showRefusals(actor, { ...at, keyId: id }),

@@ -1,6 +1,5 @@
-import { isPageKey, PAGE_KEYS } from '@tidegate/contracts';
+import { PAGE_KEYS } from '@tidegate/contracts';
 import { NOTHING, type Sql, sql } from '../sql.ts';
-import { DELETED_KEY, PAGE_KEY } from './view.ts';
 
 /** A condition on a column that holds key ids. Null: all keys. `PAGE_KEYS`: all page keys. */
 export function ofKey(keyId: string | null, column: Sql = sql`key_id`): Sql {
@@ -13,7 +12,3 @@ export function ofKey(keyId: string | null, column: Sql = sql`key_id`): Sql {
 /** A column that holds key ids, with one id in place of those of all page keys. */
 export const oneOfPages = (column: Sql): Sql =>
   sql`CASE WHEN starts_with(${column}, ${`${PAGE_KEYS}_`}) THEN ${PAGE_KEYS} ELSE ${column} END`;
-
-/** What to call a key. @param name null: the key is deleted */
-export const keyNameOf = (keyId: string, name: string | null | undefined): string =>
-  name ?? (keyId === PAGE_KEYS || isPageKey(keyId) ? PAGE_KEY : DELETED_KEY);

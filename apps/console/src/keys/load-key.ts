@@ -7,7 +7,7 @@ import { read, requireOrg } from '../session/current.ts';
  * The key that a page shows. Read once per request. Answers 404 if the organization has none with
  * this id.
  */
-export const keyOf = cache(async (slug: string, id: string): Promise<KeyDetail> => {
+export const loadKey = cache(async (slug: string, id: string): Promise<KeyDetail> => {
   const { actor, org } = await requireOrg(slug);
   return read(await services().control.showKey(actor, { org: org.slug, id }));
 });

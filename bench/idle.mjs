@@ -3,7 +3,7 @@
 // this waits for it to end. Then it measures the same for the runner with models whose server is
 // gone, once their probes are as rare as they get.
 //
-//   node bench/rest.mjs [--wait 60] [--seconds 60]
+//   node bench/idle.mjs [--wait 60] [--seconds 60]
 //
 // Run npm run build first.
 import { readdirSync, readFileSync } from 'node:fs';

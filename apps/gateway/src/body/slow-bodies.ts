@@ -1,5 +1,5 @@
 const PERIOD_MS = 1_000;
-/** The time that one organization's long bodies may take on this thread per period. */
+/** The time that one organization's slow bodies may take on this thread per period. */
 const BUDGET_MS = 20;
 /**
  * The most that one body counts for, because the measured time may include a pause of the process.
@@ -12,8 +12,8 @@ interface Spent {
   ms: number;
 }
 
-/** Adds up how long the long bodies of each organization took in the last second. */
-export class LongBodies {
+/** Adds up how long the slow bodies of each organization took in the last second. */
+export class SlowBodies {
   readonly #nowMs: () => number;
   /** By organization. The window that began first comes first. */
   readonly #spent = new Map<string, Spent>();

@@ -7,7 +7,7 @@ import { read, requireOrg } from '../session/current.ts';
  * The model that a page shows. Read once per request. Answers 404 if the organization has none with
  * this id.
  */
-export const modelOf = cache(async (slug: string, id: string): Promise<ModelDetail> => {
+export const loadModel = cache(async (slug: string, id: string): Promise<ModelDetail> => {
   const { actor, org } = await requireOrg(slug);
   return read(await services().control.showModel(actor, { org: org.slug, id }));
 });

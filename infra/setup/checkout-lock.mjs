@@ -22,23 +22,23 @@ const PATIENCE_MS = 30 * 60_000;
  * @param {() => Promise<T>} work
  * @returns {Promise<T>}
  */
-export async function inTurn(root, terminal, work) {
+export async function withCheckoutLock(root, terminal, work) {
   if (process.platform !== 'linux') return work();
   const path = `\0tidegate-set-up-${createHash('sha256').update(root).digest('hex')}`;
-  let turn = await take(path);
-  if (!turn) {
+  let lock = await take(path);
+  if (!lock) {
     terminal.print('  Another command is setting this checkout up. Waiting for it.');
     const deadlineMs = performance.now() + PATIENCE_MS;
-    while (!turn) {
+    while (!lock) {
       if (performance.now() > deadlineMs)
         throw new Failure(
           'Another command has been setting this checkout up for half an hour. End it first.',
         );
       await setTimeout(TRY_AGAIN_MS);
-      turn = await take(path);
+      lock = await take(path);
     }
   }
-  return work().finally(() => turn?.close());
+  return work().finally(() => lock?.close());
 }
 
 /** Undefined: another process has it. @param {string} path */

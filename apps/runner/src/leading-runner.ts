@@ -20,7 +20,7 @@ import { createHandlers } from './rpc/handlers.ts';
 import { type RpcServer, startServer } from './rpc/server.ts';
 import { Gateways } from './watch/gateways.ts';
 
-export interface ActiveRunnerOptions extends Clocks {
+export interface LeadingRunnerOptions extends Clocks {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -55,11 +55,11 @@ const CLOSE_WRITE_MS = 3_000;
 /** Someone is waiting for a check, so it is less patient than a probe may be. */
 const MAX_CHECK_TIMEOUT_MS = 5_000;
 
-/** The work of the active runner, for as long as it leads. */
-export class ActiveRunner {
+/** The work of a runner, for as long as it leads its pool. */
+export class LeadingRunner {
   readonly fleet: Fleet;
   readonly gateways: Gateways;
-  readonly #options: ActiveRunnerOptions;
+  readonly #options: LeadingRunnerOptions;
   readonly #store: ModelStore;
   readonly #catalog: CatalogSource;
   readonly #writer: ConditionWriter;
@@ -67,7 +67,7 @@ export class ActiveRunner {
   #server: RpcServer | null = null;
   #closed = false;
 
-  constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
+  constructor(options: LeadingRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKeys, stateDir, modelHost, keepModelLogs, modelUser, timings } = options;
     const { nowMs, monotonicMs, random, logger, kubernetes } = options;
     const store = postgresStore(db, options.candidate.pool, secretKeys, lead);

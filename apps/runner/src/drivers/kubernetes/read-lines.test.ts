@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { linesOf } from './read.ts';
+import { linesOf } from './read-lines.ts';
 
 async function* pieces(body: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer> {
   let at = 0;

@@ -2,12 +2,12 @@ import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type Event, isEnding, type State } from '../condition/machine.ts';
 import { WAITS_FOR_LAST_RUN } from '../drivers/driver.ts';
-import type { Room, Tenant } from '../room/room.ts';
+import type { Occupant, Room } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import type { ModelDriver } from './model-driver.ts';
 import type { Times } from './times.ts';
 
-interface TenancyDeps {
+interface OccupancyDeps {
   readonly room: Room;
   readonly gateways: Gateways;
   readonly times: Times;
@@ -22,13 +22,13 @@ interface TenancyDeps {
 }
 
 /** One model's share of its pool's room: asks for it, holds it and gives it back. */
-export class Tenancy implements Tenant {
-  readonly #deps: TenancyDeps;
+export class Occupancy implements Occupant {
+  readonly #deps: OccupancyDeps;
   #waitsFor = '';
   /** True while the room is held only in case the model still runs. */
   #isAssumed = false;
 
-  constructor(deps: TenancyDeps) {
+  constructor(deps: OccupancyDeps) {
     this.#deps = deps;
   }
 
