@@ -57,7 +57,12 @@ export class NoticeHub {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Rejects with LimiterError. */
+  /** Tells only the listeners of this limiter, but at once. */
+  tell(notice: PublishedNotice): void {
+    for (const listener of this.#listeners) listener(notice);
+  }
+
+  /** Tells the listeners of all limiters. Rejects with LimiterError. */
   async publish(notice: PublishedNotice): Promise<void> {
     await this.#send(encode(notice));
   }
@@ -69,7 +74,7 @@ export class NoticeHub {
 
   #onMessage(message: string): void {
     const notice = parse(message);
-    if (notice) for (const listener of this.#listeners) listener(notice);
+    if (notice) this.tell(notice);
   }
 }
 

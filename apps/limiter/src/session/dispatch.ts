@@ -149,8 +149,13 @@ async function restore({ admissions }: DispatchDeps, call: Restore__Output): Pro
 async function report(deps: DispatchDeps, { address }: ReportInvalidKey__Output): Promise<ReplyContent> {
   checkAddress(address);
   const counted = await reportInvalidKey(deps, address);
-  if (counted.kind === 'counted_and_blocked')
-    await deps.notices.publish({ addressBlocked: { address, remainingMs: LIMITS.invalidKeyBlockMs } });
+  if (counted.kind === 'counted_and_blocked') {
+    const notice = { addressBlocked: { address, remainingMs: LIMITS.invalidKeyBlockMs } };
+    // The gateway that asks must block the address before it answers, even if what is published
+    // does not come back.
+    deps.notices.tell(notice);
+    await deps.notices.publish(notice);
+  }
   return {
     reportInvalidKey: { blockedRemainingMs: counted.kind === 'blocked' ? counted.remainingMs : 0 },
   };

@@ -448,6 +448,20 @@ describe('invalid keys', () => {
     await eventually(() => told(late));
   });
 
+  it('block their address at the reporting gateway with the answer to the 20th, even if no notice comes back', async () => {
+    const address = '203.0.113.10';
+    const session = rig.session(await rig.limiter());
+    const isTold = () => session.notices.some((notice) => notice.addressBlocked?.address === address);
+    for (let i = 0; i < 19; i++) await session.ask({ reportInvalidKey: { address } });
+    expect(isTold()).toBe(false);
+    const client = createRedisClient(redis.url);
+    await client.call('CLIENT', 'KILL', 'TYPE', 'pubsub').finally(() => client.disconnect());
+    expect((await session.ask({ reportInvalidKey: { address } })).reportInvalidKey?.blockedRemainingMs).toBe(
+      0,
+    );
+    expect(isTold()).toBe(true);
+  });
+
   it('leave Redis nothing that outlives the block of their address', async () => {
     const address = '203.0.113.9';
     for (let i = 0; i < 21; i++) await one.ask({ reportInvalidKey: { address } });
