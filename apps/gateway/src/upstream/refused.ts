@@ -24,6 +24,7 @@ const CALLERS_ERRORS = new Set<unknown>([
 export const upstreamError = (message: string): Refusal => newRefusal({ code: 'upstream_error', message });
 
 export const MODEL_FAILED = upstreamError('The model failed to answer.');
+export const ENDED_EARLY = upstreamError('The model ended its answer too early.');
 export const UNREADABLE = upstreamError('The model sent an answer that cannot be read.');
 export const TOO_LARGE = upstreamError("The model's answer is too large.");
 

@@ -89,6 +89,17 @@ describe('a rewritten stream', () => {
     }
   });
 
+  it('is not complete if the model gave it up, even if it says so and sends [DONE]', () => {
+    for (const reason of ['abort', 'error']) {
+      const { chunks, rewriter } = rewrite(delta('Half') + delta(' of', reason) + event('[DONE]'));
+      expect(chunks.at(-1)).toEqual(chunk({ content: ' of' }));
+      expect([rewriter.done, rewriter.failure?.message]).toEqual([
+        false,
+        'The model ended its answer too early.',
+      ]);
+    }
+  });
+
   it('relays text after the finish reason, and puts the last reason on the last piece [chunk.finish_reason]', () => {
     const { chunks, rewriter } = rewrite(
       delta('a', 'stop') + delta('') + delta('b') + delta('c', 'length') + delta('') + event('[DONE]'),

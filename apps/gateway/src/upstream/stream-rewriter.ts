@@ -1,7 +1,7 @@
 import type { Refusal } from '@tidegate/contracts';
 import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
 import { EventReader } from './event-reader.ts';
-import { isErrorEvent, refusalOfErrorEvent, TOO_LARGE, UNREADABLE, upstreamError } from './refused.ts';
+import { ENDED_EARLY, isErrorEvent, refusalOfErrorEvent, TOO_LARGE, UNREADABLE } from './refused.ts';
 import { SseParser } from './sse-parser.ts';
 import { type AnswerUsage, type FinishReason, finishReason, usageJson, validUsage } from './usage.ts';
 
@@ -186,7 +186,7 @@ export class StreamRewriter {
 
   #complete(): void {
     if (this.#reason === null) {
-      this.failure = upstreamError('The model ended its answer too early.');
+      this.failure = ENDED_EARLY;
       return;
     }
     const usage = this.#options.includeUsage ? this.usage : null;

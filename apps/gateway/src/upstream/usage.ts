@@ -32,11 +32,15 @@ export const usageJson = (usage: AnswerUsage | null): string =>
 
 export type FinishReason = 'stop' | 'length';
 
+/** What vLLM, SGLang and others report for an answer that they gave up in the middle. */
+const CUT_OFF: ReadonlySet<unknown> = new Set(['abort', 'aborted', 'cancelled', 'error']);
+export const isCutOff = (reported: unknown): boolean => CUT_OFF.has(reported);
+
 /**
  * The contract has two finish reasons. Anything else that a model reports becomes `stop`. Null if
- * the model has not finished.
+ * the model has not finished its answer.
  */
 export const finishReason = (reported: unknown): FinishReason | null => {
-  if (reported === null || reported === undefined || reported === '') return null;
+  if (reported === null || reported === undefined || reported === '' || isCutOff(reported)) return null;
   return reported === 'length' ? 'length' : 'stop';
 };

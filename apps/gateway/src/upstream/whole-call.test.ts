@@ -73,6 +73,14 @@ describe("a model's whole answer", () => {
     expect(answer.usage).toEqual({ prompt_tokens: 23, completion_tokens: 12, total_tokens: 35 });
   });
 
+  it('that the model gave up is no answer, whatever it says', () => {
+    for (const reason of ['abort', 'error'])
+      expect(parseAnswer(bodyOf({ content: 'Half of' }, reason), identity, '')).toMatchObject({
+        code: 'upstream_error',
+        message: 'The model ended its answer too early.',
+      });
+  });
+
   it('without content has empty content, and an unknown finish reason becomes stop', () => {
     for (const reason of ['eos_token', 'tool_calls', null, '']) {
       expect(choiceOf(bodyOf({ content: null }, reason))).toMatchObject({

@@ -2,9 +2,16 @@ import { Pieces } from '../bytes/pieces.ts';
 import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { parseJson } from './json.ts';
-import { isErrorEvent, MODEL_FAILED, refusalOfErrorEvent, TOO_LARGE, UNREADABLE } from './refused.ts';
+import {
+  ENDED_EARLY,
+  isErrorEvent,
+  MODEL_FAILED,
+  refusalOfErrorEvent,
+  TOO_LARGE,
+  UNREADABLE,
+} from './refused.ts';
 import { NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
-import { finishReason, usageJson, validUsage } from './usage.ts';
+import { finishReason, isCutOff, usageJson, validUsage } from './usage.ts';
 
 export interface WholeLimits {
   readonly timeoutMs: number;
@@ -68,6 +75,7 @@ export function parseAnswer(body: string, identity: AnswerIdentity, upstreamKey:
   const choice = Array.isArray(answer?.choices) ? answerIn(answer.choices) : undefined;
   const content = choice?.message?.content ?? '';
   if (!choice?.message || typeof content !== 'string') return UNREADABLE;
+  if (isCutOff(choice.finish_reason)) return ENDED_EARLY;
   const { completionId, createdS, model, reservedTokens } = identity;
   const usage = validUsage(answer?.usage, reservedTokens);
   const message = `{"role":"assistant","content":${JSON.stringify(content)}}`;
