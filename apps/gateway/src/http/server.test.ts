@@ -326,6 +326,35 @@ describe('draining', () => {
     await own.stop().catch(() => {});
   });
 
+  it('answers all requests of a connection that were begun, and begins none behind them', async () => {
+    let finish = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const own = await startHarness({
+      upstream: (_request, reply) => void waiting.then(() => reply.json(wholeAnswer())),
+    });
+    const body = JSON.stringify(hello);
+    const request = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const socket = connect(own.server.port, '127.0.0.1').setEncoding('utf8');
+    let received = '';
+    socket.on('data', (text) => {
+      received += text;
+    });
+    socket.write(request.repeat(2));
+    await eventually(() => own.model.requests.length === 2);
+    own.server.leave();
+    socket.write(request);
+    // What was written before is read before.
+    expect((await fetch(`${own.url}/models`)).status).toBe(401);
+    finish();
+    await once(socket, 'close');
+    const answers = received.split('HTTP/1.1 200 OK').slice(1);
+    expect(answers.map((answer) => /connection: close/i.test(answer))).toEqual([false, true]);
+    expect(own.limiterServer.of('admit')).toHaveLength(2);
+    await own.stop();
+  });
+
   it('also ends connections that requested a tunnel and read nothing, and counts no such answer as a 200', async () => {
     const own = await startHarness({
       upstream: (_request, reply) => reply.json(wholeAnswer('x'.repeat(2 * 1024 * 1024 - 4096))),

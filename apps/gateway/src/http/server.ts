@@ -45,7 +45,7 @@ type UnreadRequests = WeakMap<Duplex, IncomingMessage>;
 export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   const { config, exchanges } = gateway;
   const app = createApp(gateway);
-  let leaving = false;
+  const leaving = new Leaving();
   const unread: UnreadRequests = new WeakMap();
   const server = createServer({
     ...app.classes,
@@ -65,10 +65,9 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   // might include a second key.
   server.maxHeadersCount = 0;
   const serve = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) => {
-    if (rejectExcessPipelining(request, response)) return;
+    if (rejectExcessPipelining(request, response) || !leaving.mayBegin(request, response)) return;
     const exchange = openExchange(gateway, request, response, unread);
     exchange.awaitsContinue = awaitsContinue;
-    if (leaving) response.shouldKeepAlive = false;
     app.handle(exchange);
     void exchange.handled.then(() => abandonUnread(response, config.UNREAD_ANSWER_TIMEOUT_MS));
   };
@@ -78,10 +77,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   const tunnels = refuseRawInput(server, gateway, unread);
   server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST);
   await once(server, 'listening');
-  const leave = () => {
-    leaving = true;
-    for (const { response } of exchanges) response.shouldKeepAlive = false;
-  };
+  const leave = () => leaving.begin(exchanges);
   return {
     port: (server.address() as AddressInfo).port,
     connections: () => promisify(server.getConnections.bind(server))(),
@@ -96,6 +92,36 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
       await closed;
     },
   };
+}
+
+/**
+ * Ends each connection with an answer, once it has begun. Node drops what waits behind the last
+ * answer of a connection, so that is the newest one, and no request behind it is begun: its client
+ * may send it again.
+ */
+class Leaving {
+  readonly #ending = new WeakSet<Duplex>();
+  #begun = false;
+
+  begin(exchanges: Iterable<Exchange>): void {
+    this.#begun = true;
+    const newest = new Map<Duplex, ServerResponse>();
+    for (const { request, response } of exchanges) newest.set(request.socket, response);
+    for (const [socket, response] of newest) this.#end(socket, response);
+  }
+
+  /** Whether a new request may begin. If so, its answer may be the last of its connection. */
+  mayBegin({ socket }: IncomingMessage, response: ServerResponse): boolean {
+    if (!this.#begun) return true;
+    if (this.#ending.has(socket)) return false;
+    this.#end(socket, response);
+    return true;
+  }
+
+  #end(socket: Duplex, response: ServerResponse): void {
+    response.shouldKeepAlive = false;
+    this.#ending.add(socket);
+  }
 }
 
 /**
