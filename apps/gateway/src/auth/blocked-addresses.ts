@@ -22,7 +22,11 @@ export class BlockedAddresses {
    * address is not free.
    */
   get any(): boolean {
-    return this.#until.size > 0;
+    for (const [address, untilMs] of this.#until) {
+      if (untilMs > this.#nowMs()) return true;
+      this.#until.delete(address);
+    }
+    return false;
   }
 
   block(address: string, remainingMs: number): void {

@@ -11,14 +11,14 @@ const FAILED = { callId: 1, failed: { reason: 'there is no connection' } } as ne
 
 /** A lease whose heartbeats are all answered, unless the test decides otherwise. */
 function start(isIdle: () => boolean) {
-  const told = { lost: [] as string[], cutOff: [] as string[], stoodStillMs: 0 };
+  const told = { lost: [] as string[], givenUp: [] as string[], stoodStillMs: 0 };
   const lease = new InstanceLease({
     heartbeatMs: 1_000,
     cutOffMs: CUT_OFF_MS,
     nowMs: () => Date.now() + told.stoodStillMs,
     isIdle,
     onLeaseLost: (instanceId) => told.lost.push(instanceId),
-    onCutOff: (instanceId) => told.cutOff.push(instanceId),
+    onGivenUp: (instanceId) => told.givenUp.push(instanceId),
     onAlive: () => {},
     onStateLost: () => {},
   });
@@ -82,13 +82,13 @@ describe('an instance that no limiter answers', () => {
     await jest.advanceTimersByTimeAsync(1);
     session.answer = async () => null;
     await jest.advanceTimersByTimeAsync(CUT_OFF_MS - 1);
-    expect(told.cutOff).toEqual([]);
+    expect(told.givenUp).toEqual([]);
     await jest.advanceTimersByTimeAsync(1);
-    expect(told.cutOff).toEqual([instanceId]);
+    expect(told.givenUp).toEqual([instanceId]);
     expect(lease.instanceId).not.toBe(instanceId);
     calls.length = 0;
     await jest.advanceTimersByTimeAsync(100 * LEASE_MS);
-    expect([told.cutOff.length, told.lost.length]).toEqual([1, 0]);
+    expect([told.givenUp.length, told.lost.length]).toEqual([1, 0]);
     expect(new Set(calls.map(instanceOf))).toEqual(new Set([lease.instanceId]));
     expect(calls.some(({ heartbeat }) => heartbeat?.registered)).toBe(false);
   });
@@ -102,9 +102,9 @@ describe('an instance that no limiter answers', () => {
     idle = false;
     lease.use();
     await jest.advanceTimersByTimeAsync(99);
-    expect(told.cutOff).toHaveLength(0);
+    expect(told.givenUp).toHaveLength(0);
     await jest.advanceTimersByTimeAsync(1);
-    expect(told.cutOff).toHaveLength(1);
+    expect(told.givenUp).toHaveLength(1);
   });
 
   it('ends again only after a limiter has answered it', async () => {
@@ -114,7 +114,7 @@ describe('an instance that no limiter answers', () => {
       await jest.advanceTimersByTimeAsync(1_000);
       session.answer = async () => null;
       await jest.advanceTimersByTimeAsync(10 * LEASE_MS);
-      expect(told.cutOff).toHaveLength(ends);
+      expect(told.givenUp).toHaveLength(ends);
     }
   });
 
@@ -124,7 +124,7 @@ describe('an instance that no limiter answers', () => {
     await jest.advanceTimersByTimeAsync(1_000);
     session.answer = async () => FAILED;
     await jest.advanceTimersByTimeAsync(10 * LEASE_MS);
-    expect([lease.instanceId, told.cutOff]).toEqual([instanceId, []]);
+    expect([lease.instanceId, told.givenUp]).toEqual([instanceId, []]);
   });
 });
 
@@ -136,7 +136,7 @@ describe('after the process stood still for longer than a lease', () => {
     calls.length = 0;
     told.stoodStillMs = 2 * LEASE_MS;
     await jest.advanceTimersByTimeAsync(500);
-    expect(told.cutOff).toEqual([instanceId]);
+    expect(told.givenUp).toEqual([instanceId]);
     expect(calls.map(instanceOf)).toEqual([lease.instanceId]);
   });
 
@@ -147,7 +147,7 @@ describe('after the process stood still for longer than a lease', () => {
     calls.length = 0;
     told.stoodStillMs = 2 * LEASE_MS;
     lease.use();
-    expect(told.cutOff).toEqual([instanceId]);
+    expect(told.givenUp).toEqual([instanceId]);
     expect(calls.map(instanceOf)).toEqual([lease.instanceId]);
   });
 });
@@ -160,10 +160,10 @@ describe('a reply for an instance that has ended', () => {
   ])('that says %s makes the next instance register, and changes nothing else', async (_says, reply) => {
     const { lease, told } = start(() => false);
     const hello = lease.heartbeatCall();
-    lease.abandon(lease.instanceId);
+    lease.giveUp(lease.instanceId, '');
     const { instanceId } = lease;
     expect(lease.accept(reply, hello, Date.now())).toBe('again');
     expect(lease.heartbeatCall()).toEqual({ heartbeat: { instanceId, registered: false } });
-    expect(told.lost).toHaveLength(1);
+    expect([told.lost, told.givenUp.length]).toEqual([[], 1]);
   });
 });

@@ -12,11 +12,10 @@ export interface LeaseOptions {
   /** The limiter has settled everything the instance held. Its requests must end now. */
   readonly onLeaseLost: (instanceId: string) => void;
   /**
-   * No limiter has answered for `cutOffMs`. The instance's requests must end now, before a limiter
-   * gives their slots away. What has not been sent may still be sent, because the lease may not be
-   * lost yet.
+   * The instance's requests must end now, before a limiter gives their slots away. What has not
+   * been sent may still be sent, because the lease may not be lost yet.
    */
-  readonly onCutOff: (instanceId: string) => void;
+  readonly onGivenUp: (instanceId: string, why: string) => void;
   /** The limiter knows the lease, so its live state is intact. */
   readonly onAlive: () => void;
   /** The limiter has lost its live state. What the instance holds must be restored. */
@@ -78,8 +77,11 @@ export class InstanceLease {
     this.#heardMs = Math.max(this.#heardMs ?? sentMs, sentMs);
     if (!reply.heartbeat) return 'failed';
     const { leaseLost, leaseUnknown } = reply.heartbeat;
-    if (leaseLost) this.abandon(this.#instanceId);
-    else if (leaseUnknown) {
+    if (leaseLost) {
+      const { instanceId } = this;
+      this.#begin();
+      this.#options.onLeaseLost(instanceId);
+    } else if (leaseUnknown) {
       this.#registered = false;
       this.#options.onStateLost();
     } else {
@@ -90,10 +92,10 @@ export class InstanceLease {
   };
 
   /** Ends this instance unless it has ended already. */
-  abandon(instanceId: string): void {
+  giveUp(instanceId: string, why: string): void {
     if (instanceId !== this.#instanceId) return;
     this.#begin();
-    this.#options.onLeaseLost(instanceId);
+    this.#options.onGivenUp(instanceId, why);
   }
 
   #begin(): void {
@@ -110,9 +112,7 @@ export class InstanceLease {
 
   #endIfCutOff(): void {
     if (this.#leftMs() > 0) return;
-    const instanceId = this.#instanceId;
-    this.#begin();
-    this.#options.onCutOff(instanceId);
+    this.giveUp(this.#instanceId, 'no limiter has answered for almost as long as a lease lasts');
   }
 
   start(session: HeartbeatSession): void {

@@ -556,14 +556,21 @@ describe('state that the limiter has lost', () => {
     expect(told.lost).toEqual([]);
   });
 
-  it('and no longer restores is given up with the instance', async () => {
+  it('and no longer restores is given up with the instance, and what the instance settled is still sent', async () => {
     const { limiter, fake, told } = await start();
     const handle = limiter.admissionHandle('org_1', 'a');
-    await limiter.admit(handle, admission);
+    const settled = limiter.admissionHandle('org_2', 'b');
+    for (const each of [handle, settled]) await limiter.admit(each, admission);
+    const { settle } = fake.answers;
+    fake.answers.settle = () => ({ failed: { reason: 'not now' } });
+    void limiter.settle(settled, settlement);
+    await eventually(() => fake.of('settle').length > 0);
     fake.answers.restore = () => ({ restore: { leaseLost: true } });
     fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => told.lost.length === 1);
     expect(told.lost).toEqual([handle.instanceId]);
+    expect(limiter.unacknowledged).toBeGreaterThan(0);
+    fake.answers.settle = settle;
     await eventually(() => limiter.ready && isDone(limiter));
   });
 

@@ -68,11 +68,8 @@ export class RemoteLimiter {
         this.#grants.forget(instanceId);
         options.onLeaseLost(instanceId);
       },
-      onCutOff: (instanceId) => {
-        options.log.warn(
-          { instanceId },
-          'no limiter has answered for almost as long as a lease lasts: the instance ends',
-        );
+      onGivenUp: (instanceId, why) => {
+        options.log.warn({ instanceId }, `${why}: the instance ends`);
         this.#grants.dropHeld(instanceId);
         options.onLeaseLost(instanceId);
       },
@@ -278,8 +275,8 @@ export class RemoteLimiter {
 
   #restored(lost: LostGrant, { restore, takeLargeBody }: LimiterReply): void {
     const refused = restore?.leaseLost || takeLargeBody?.result === 'RESULT_LEASE_LOST';
-    // By now the instance's slots may belong to others.
-    if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
+    if (refused && lost.isHeld())
+      this.#lease.giveUp(lost.instanceId, 'a slot could not be restored, and may belong to others by now');
     const ended = lost.ended();
     if (ended) void this.#unacknowledged.send(lost.instanceId, ended);
   }
