@@ -15,6 +15,7 @@ import { MODEL_FAILED } from '../upstream/refused.ts';
 import { send, type UpstreamRequest } from '../upstream/send.ts';
 import { StreamCall } from '../upstream/stream-call.ts';
 import { StreamRewriter } from '../upstream/stream-rewriter.ts';
+import type { AnswerMemory } from '../upstream/upstream-call.ts';
 import { WholeCall } from '../upstream/whole-call.ts';
 import type { Prepared } from './prepare.ts';
 import { ResponseSink } from './response-sink.ts';
@@ -25,6 +26,7 @@ export interface CallInput extends Prepared {
    * model may have another one now.
    */
   readonly reservedTokens: number;
+  readonly memory: AnswerMemory;
 }
 
 export async function callModel(
@@ -44,6 +46,7 @@ interface ModelCall {
   readonly request: CompletionRequest;
   readonly dataUrls: DataUrls;
   readonly identity: AnswerIdentity;
+  readonly memory: AnswerMemory;
   /** When the answer must be complete. Monotonic time. */
   readonly endsAtMs: number;
   /** When a stream must have begun, however many replicas are tried. Monotonic time. */
@@ -64,7 +67,7 @@ async function callReplicas(
   gateway: Gateway,
   exchange: Exchange,
   request: CompletionRequest,
-  { model, dataUrls, reservedTokens }: CallInput,
+  { model, dataUrls, reservedTokens, memory }: CallInput,
 ): Promise<CallOutcome> {
   const startedAtMs = performance.now();
   const modelCall: ModelCall = {
@@ -76,6 +79,7 @@ async function callReplicas(
       model: model.name,
       reservedTokens,
     },
+    memory,
     endsAtMs: startedAtMs + maxAnswerMs(gateway.config, model, request.stream),
     beginsAtMs: startedAtMs + gateway.config.FIRST_EVENT_TIMEOUT_MS,
   };
@@ -169,11 +173,12 @@ function maxAnswerMs(config: Config, model: CatalogModel, streamed: boolean): nu
   return isAlwaysOn(model) ? config.STREAM_MAX_ALWAYS_ON_MS : config.STREAM_MAX_WAKE_ON_REQUEST_MS;
 }
 
-const wholeCall = ({ identity, endsAtMs }: ModelCall, upstreamKey: string): WholeCall =>
+const wholeCall = ({ identity, endsAtMs, memory }: ModelCall, upstreamKey: string): WholeCall =>
   new WholeCall(
     identity,
     { timeoutMs: msUntil(endsAtMs), maxBytes: LIMITS.wholeAnswerMaxBytes },
     upstreamKey,
+    memory,
   );
 
 const streamCall = (
@@ -182,11 +187,16 @@ const streamCall = (
   modelCall: ModelCall,
   upstreamKey: string,
 ): StreamCall =>
-  new StreamCall(rewriterOf(modelCall, upstreamKey), new ResponseSink(exchange, UNREAD_ANSWER_TIMEOUT_MS), {
-    maxMs: msUntil(modelCall.endsAtMs),
-    firstEventMs: msUntil(modelCall.beginsAtMs),
-    pauseMs: STREAM_PAUSE_MS,
-  });
+  new StreamCall(
+    rewriterOf(modelCall, upstreamKey),
+    new ResponseSink(exchange, UNREAD_ANSWER_TIMEOUT_MS),
+    {
+      maxMs: msUntil(modelCall.endsAtMs),
+      firstEventMs: msUntil(modelCall.beginsAtMs),
+      pauseMs: STREAM_PAUSE_MS,
+    },
+    modelCall.memory,
+  );
 
 const rewriterOf = ({ identity, request }: ModelCall, upstreamKey: string): StreamRewriter =>
   new StreamRewriter(identity, {

@@ -14,6 +14,9 @@ export interface SharedParts {
   readonly activity: Activity;
 }
 
+/** No more than this of an answer is kept without counting it. Most answers are smaller. */
+const SMALL_ANSWER_BYTES = 64 * 1024;
+
 /**
  * The shared resources that one completion holds: memory, a large-body slot, its model, an
  * admission. The completion takes them only through this class. One `release` gives them all back,
@@ -28,6 +31,7 @@ export class Holdings {
   readonly #requestId: string;
   readonly #trace: RequestTrace | null;
   #bytes = 0;
+  #answerBytes = 0;
   #largeBody: AdmissionHandle | null = null;
   #modelId: string | null = null;
   #admission: AdmissionHandle | null = null;
@@ -57,15 +61,35 @@ export class Holdings {
     return this.#admission !== null || this.#largeBody !== null;
   }
 
-  /** Memory held for the request's body and its linked images. */
+  /** Memory held for the request's body, its linked images and its answer. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#bytes + this.#answerBytes;
   }
 
   takeBytes(bytes: number): Passed | Refusal {
     if (!this.#shared.bodyBudget.take(this.orgId, bytes)) return BUSY;
     this.#bytes += bytes;
     return PASSED;
+  }
+
+  /**
+   * Sets how much of the answer has to be kept now. Returns false, changing nothing, if that much
+   * memory is not available.
+   */
+  holdAnswer(bytes: number): boolean {
+    const counted = bytes > SMALL_ANSWER_BYTES ? bytes : 0;
+    const more = counted - this.#answerBytes;
+    if (more === 0) return true;
+    const { bodyBudget } = this.#shared;
+    if (more < 0) bodyBudget.release(this.orgId, -more);
+    else if (!bodyBudget.take(this.orgId, more)) return false;
+    this.#answerBytes = counted;
+    return true;
+  }
+
+  /** Gives back the memory of the answer, but for what its client has not taken yet. */
+  releaseAnswer(unsentBytes: number): void {
+    this.holdAnswer(Math.min(unsentBytes, this.#answerBytes));
   }
 
   /** Takes one of the organization's slots for large bodies. */
@@ -122,7 +146,7 @@ export class Holdings {
   }
 
   /**
-   * Gives everything back, once. When it resolves, the slots are free and the reservation is
+   * Gives everything back but the memory of the answer, once. When it resolves, the slots are free and the reservation is
    * settled. It never fails the answer: if the limiter does not acknowledge soon, the call is sent
    * again in the background.
    * @param firstChunkAtMs monotonic; null if no stream has begun

@@ -46,6 +46,7 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
     gateway.observer.enter(exchange, null);
   }
   deliver(exchange, ending);
+  held.releaseAnswer(exchange.response.writableLength);
 }
 
 async function answer(gateway: Gateway, completion: Completion): Promise<Ending> {
@@ -120,6 +121,7 @@ async function serve(
     model: prepared.model,
     dataUrls: prepared.dataUrls,
     reservedTokens: model.contextTokens,
+    memory: held,
   };
   return callModel(gateway, exchange, request, input); // 13
 }

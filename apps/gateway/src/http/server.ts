@@ -168,6 +168,7 @@ function openExchange(
     if (!request.complete) unread.set(request.socket, request);
     if (!response.writableFinished && !exchange.brokenOff) exchange.abort('client_closed');
     void exchange.handled.then(() => {
+      exchange.held?.releaseAnswer(0);
       exchanges.delete(exchange);
       observer.ended(exchange);
     });

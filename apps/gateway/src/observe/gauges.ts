@@ -32,7 +32,7 @@ export function observeParts(registry: Registry, parts: ObservedParts): void {
   limited('connections', 'Open connections of clients', connections, config.MAX_CONNECTIONS);
   limited(
     'body_bytes',
-    'Memory held by request bodies and linked images',
+    'Memory held by request bodies, linked images and large answers',
     () => bodyBudget.taken,
     config.MAX_BUFFERED_BODY_BYTES,
   );

@@ -6,6 +6,7 @@ import { createConnector } from './connector.ts';
 import { send } from './send.ts';
 import { StreamCall, type StreamSink } from './stream-call.ts';
 import { StreamRewriter } from './stream-rewriter.ts';
+import { AMPLE_MEMORY } from './upstream-call.ts';
 
 const agent = new Agent({ connect: createConnector({ timeout: 30_000 }) });
 const servers: Server[] = [];
@@ -42,7 +43,7 @@ async function call(answer: (socket: Socket) => void) {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const sink = new SlowSink();
   const times = { maxMs: LONG_MS, firstEventMs: LONG_MS, pauseMs: LONG_MS };
-  const streamed = new StreamCall(new StreamRewriter(identity, limits), sink, times);
+  const streamed = new StreamCall(new StreamRewriter(identity, limits), sink, times, AMPLE_MEMORY);
   const { port } = server.address() as AddressInfo;
   const request = { body: [Buffer.from('{}')], key: '', requestId: 'r', streamed: true };
   send(agent, `http://127.0.0.1:${port}/v1`, request, streamed);

@@ -31,6 +31,11 @@ export class SseParser {
     this.#onData = onData;
   }
 
+  /** How much has come of the event that is not complete. */
+  get partialBytes(): number {
+    return this.#eventBytes;
+  }
+
   /**
    * Holds at most one event. Returns false if an event is larger than allowed. The parser must not
    * be used after that.

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import { StreamCall, type StreamSink } from './stream-call.ts';
 import { StreamRewriter } from './stream-rewriter.ts';
+import { AMPLE_MEMORY } from './upstream-call.ts';
 
 const limits = { maxBytes: 1e6, maxEventBytes: 1e5, includeUsage: false, upstreamKey: '' };
 const identity = { completionId: 'c', createdS: 1, model: 'm', reservedTokens: 9 };
@@ -40,14 +41,22 @@ class Sink implements StreamSink {
   }
 }
 
-function start(times: Partial<{ maxMs: number; firstEventMs: number; pauseMs: number }> = {}) {
+function start(
+  times: Partial<{ maxMs: number; firstEventMs: number; pauseMs: number }> = {},
+  memory = AMPLE_MEMORY,
+) {
   const [controller, sink] = [new Controller(), new Sink()];
-  const call = new StreamCall(new StreamRewriter(identity, limits), sink, {
-    maxMs: 10_000,
-    firstEventMs: 10_000,
-    pauseMs: 10_000,
-    ...times,
-  });
+  const call = new StreamCall(
+    new StreamRewriter(identity, limits),
+    sink,
+    {
+      maxMs: 10_000,
+      firstEventMs: 10_000,
+      pauseMs: 10_000,
+      ...times,
+    },
+    memory,
+  );
   call.onRequestStart(controller);
   call.onResponseStart(controller, 200, {});
   return { call, controller, sink };
@@ -128,11 +137,16 @@ describe('a relayed stream', () => {
     expect(controller.aborted).toBe(true);
     expect(await call.outcome).toEqual(HUNG_UP);
     const early = new Controller();
-    const other = new StreamCall(new StreamRewriter(identity, limits), new Sink(), {
-      maxMs: 1_000,
-      firstEventMs: 1_000,
-      pauseMs: 1_000,
-    });
+    const other = new StreamCall(
+      new StreamRewriter(identity, limits),
+      new Sink(),
+      {
+        maxMs: 1_000,
+        firstEventMs: 1_000,
+        pauseMs: 1_000,
+      },
+      AMPLE_MEMORY,
+    );
     other.abort({ kind: 'aborted', reason: 'lease_lost' });
     other.onRequestStart(early);
     expect(early.aborted).toBe(true);

@@ -1,8 +1,9 @@
 import type { Refusal } from '@tidegate/contracts';
+import { INTERNAL_ERROR } from '../refusals.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { MODEL_FAILED } from './refused.ts';
 import type { StreamRewriter } from './stream-rewriter.ts';
-import { NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
+import { type AnswerMemory, NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
 
 export interface StreamTimes {
   /** From the call to the end of the answer. */
@@ -38,8 +39,8 @@ export class StreamCall extends UpstreamCall {
   #begun = false;
   #modelPaused = false;
 
-  constructor(rewriter: StreamRewriter, sink: StreamSink, times: StreamTimes) {
-    super(times.maxMs, rewriter.upstreamKey);
+  constructor(rewriter: StreamRewriter, sink: StreamSink, times: StreamTimes, memory: AnswerMemory) {
+    super(times.maxMs, rewriter.upstreamKey, memory);
     this.#rewriter = rewriter;
     this.#sink = sink;
     this.#times = times;
@@ -56,6 +57,7 @@ export class StreamCall extends UpstreamCall {
     if (!this.#relay() && !rewriter.done) this.#pauseModel();
     if (rewriter.failure) this.#fail(rewriter.failure);
     else if (rewriter.done) this.#complete();
+    else if (!this.memory.holdAnswer(rewriter.partialBytes)) this.#breakOff('stream_limit', INTERNAL_ERROR);
   }
 
   protected onBodyEnd(): void {

@@ -89,6 +89,11 @@ export class StreamRewriter {
     return this.#options.upstreamKey;
   }
 
+  /** How much has come of an event that is not complete. */
+  get partialBytes(): number {
+    return this.#parser.partialBytes;
+  }
+
   /** Events understood so far. A stream that sends bytes but no events counts as silent. */
   get events(): number {
     return this.#events;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Dispatcher } from 'undici';
-import { UpstreamCall } from './upstream-call.ts';
+import { AMPLE_MEMORY, UpstreamCall } from './upstream-call.ts';
 
 class FaultyCall extends UpstreamCall {
   protected onBody(bytes: Buffer): void {
@@ -24,7 +24,7 @@ describe('an internal fault while an answer is read', () => {
     const controller = {
       abort: (why: Error) => aborts.push(why),
     } as unknown as Dispatcher.DispatchController;
-    const call = new FaultyCall(NEVER_MS, '');
+    const call = new FaultyCall(NEVER_MS, '', AMPLE_MEMORY);
     call.onRequestStart(controller);
     call.onResponseStart(controller, 200, {});
     call.onResponseData(controller, bytes);

@@ -9,6 +9,16 @@ const MAX_ERROR_BYTES = 64 * 1024;
 
 export const NO_ANSWER_IN_TIME = upstreamError('The model did not answer in time.');
 
+/**
+ * Memory for what a call has received and cannot pass on yet. `holdAnswer` sets how much that is,
+ * and returns false if there is no room for it.
+ */
+export interface AnswerMemory {
+  holdAnswer(bytes: number): boolean;
+}
+
+export const AMPLE_MEMORY: AnswerMemory = { holdAnswer: () => true };
+
 /** The answer must not be compressed: the request asks for an uncompressed one. */
 const isPlain = (encoding: unknown): boolean =>
   encoding === undefined || encoding === '' || encoding === 'identity';
@@ -22,6 +32,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<CallOutcome>;
   /** Never quoted to the caller. Empty for none. */
   protected readonly upstreamKey: string;
+  protected readonly memory: AnswerMemory;
   protected controller: Dispatcher.DispatchController | null = null;
   #resolve!: (outcome: CallOutcome) => void;
   #reject!: (error: unknown) => void;
@@ -31,8 +42,9 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   readonly #timer: NodeJS.Timeout;
 
   /** @param timeoutMs for the whole answer */
-  constructor(timeoutMs: number, upstreamKey: string) {
+  constructor(timeoutMs: number, upstreamKey: string, memory: AnswerMemory) {
     this.upstreamKey = upstreamKey;
+    this.memory = memory;
     this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -4,6 +4,7 @@ import { buildUpstreamBody, type CompletionRequest, isRefusal } from '@tidegate/
 import type { Dispatcher } from 'undici';
 import { parseBody } from '../body/parse-body.ts';
 import { send } from './send.ts';
+import { AMPLE_MEMORY } from './upstream-call.ts';
 import { WholeCall } from './whole-call.ts';
 
 const HOST = '127.0.0.1';
@@ -101,7 +102,7 @@ async function callStub(
   timeoutMs: number,
 ): Promise<boolean> {
   const body = buildUpstreamBody(request, request.model, []);
-  const call = new WholeCall(IDENTITY, { timeoutMs, maxBytes: 2 * BODY.length }, '');
+  const call = new WholeCall(IDENTITY, { timeoutMs, maxBytes: 2 * BODY.length }, '', AMPLE_MEMORY);
   const baseUrl = `http://${HOST}:${port}/v1`;
   send(upstream, baseUrl, { body, key: '', requestId: 'warm-up', streamed: request.stream }, call);
   return (await call.outcome).kind === 'whole';

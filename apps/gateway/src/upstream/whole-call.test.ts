@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LLAMA_CPP } from '@tidegate/testing';
+import { AMPLE_MEMORY } from './upstream-call.ts';
 import { parseAnswer, WholeCall } from './whole-call.ts';
 
 const identity = { completionId: 'chatcmpl-1', createdS: 7, model: 'my "model"', reservedTokens: 100 };
@@ -14,7 +15,7 @@ const relayed = (body: string) => {
 const choiceOf = (body: string) => relayed(body).choices[0];
 
 /** A call that receives this body from its model. */
-function hear(body: string, maxBytes: number) {
+function hear(body: string, maxBytes: number, memory = AMPLE_MEMORY) {
   let aborted = false;
   const controller = {
     aborted: false,
@@ -26,7 +27,7 @@ function hear(body: string, maxBytes: number) {
     pause: () => {},
     resume: () => {},
   };
-  const call = new WholeCall(identity, { timeoutMs: 20, maxBytes }, '');
+  const call = new WholeCall(identity, { timeoutMs: 20, maxBytes }, '', memory);
   call.onRequestStart(controller);
   if (body !== '') {
     call.onResponseStart(controller, 200, {});

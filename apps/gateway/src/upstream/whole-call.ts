@@ -1,4 +1,5 @@
 import { Pieces } from '../bytes/pieces.ts';
+import { INTERNAL_ERROR } from '../refusals.ts';
 import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { parseJson } from './json.ts';
@@ -10,7 +11,7 @@ import {
   TOO_LARGE,
   UNREADABLE,
 } from './refused.ts';
-import { NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
+import { type AnswerMemory, NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
 import { finishReason, isCutOff, usageJson, validUsage } from './usage.ts';
 
 export interface WholeLimits {
@@ -25,8 +26,13 @@ export class WholeCall extends UpstreamCall {
   readonly #maxBytes: number;
   readonly #body = new Pieces();
 
-  constructor(identity: AnswerIdentity, { timeoutMs, maxBytes }: WholeLimits, upstreamKey: string) {
-    super(timeoutMs, upstreamKey);
+  constructor(
+    identity: AnswerIdentity,
+    { timeoutMs, maxBytes }: WholeLimits,
+    upstreamKey: string,
+    memory: AnswerMemory,
+  ) {
+    super(timeoutMs, upstreamKey, memory);
     this.#identity = identity;
     this.#maxBytes = maxBytes;
   }
@@ -34,6 +40,7 @@ export class WholeCall extends UpstreamCall {
   protected onBody(bytes: Buffer): void {
     this.#body.add(bytes);
     if (this.#body.bytes > RECEIVED_PER_RELAYED * this.#maxBytes) this.end(TOO_LARGE);
+    else if (!this.memory.holdAnswer(this.#body.bytes)) this.end(INTERNAL_ERROR);
   }
 
   protected onBodyEnd(): void {

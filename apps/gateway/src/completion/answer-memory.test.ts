@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually, type UpstreamHandler } from '@tidegate/testing';
+import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
+
+const MIB = 1024 * 1024;
+const CONTENT = 'x'.repeat(2 * MIB - 4096);
+/** Room for two such answers of one organization. */
+const ORG_BYTES = 4 * MIB + 128 * 1024;
+
+let harness: Harness;
+let upstream: UpstreamHandler;
+beforeAll(async () => {
+  harness = await startHarness({
+    env: { MAX_BUFFERED_BODY_BYTES: String(4 * ORG_BYTES) },
+    upstream: (request, reply) => upstream(request, reply),
+  });
+});
+afterAll(() => harness.stop());
+afterEach(() => {
+  harness.limiterServer.calls.length = 0;
+});
+
+const taken = () => harness.gateway.bodyBudget.taken;
+const errorCodes = () => harness.limiterServer.of('settle').map(({ settle }) => settle?.errorCode);
+
+/** Sends requests without waiting for answers, and reads none. */
+async function ask(request: object, count: number): Promise<Socket> {
+  const socket = connect(harness.server.port, '127.0.0.1').on('error', () => {});
+  await once(socket, 'connect');
+  socket.pause();
+  const body = JSON.stringify(request);
+  const post = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${harness.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  socket.write(post.repeat(count));
+  return socket;
+}
+
+describe('the memory of answers', () => {
+  it('that nobody reads counts until the client is gone, and no organization gets more than its share', async () => {
+    upstream = (_request, reply) => reply.json(wholeAnswer(CONTENT));
+    // More than the system's own buffers hold.
+    const count = 16;
+    const socket = await ask(hello, count);
+    await eventually(() => errorCodes().length === count);
+    expect(errorCodes()).toContain('internal_error');
+    expect(taken()).toBeGreaterThan(MIB);
+    expect(taken()).toBeLessThanOrEqual(ORG_BYTES);
+    expect((await harness.complete(hello)).status).toBe(500);
+    socket.destroy();
+    await eventually(() => taken() === 0);
+    for (let i = 0; i < 5; i++) {
+      const answer = await harness.complete(hello);
+      expect([answer.status, (await answer.text()).length]).toEqual([200, expect.any(Number)]);
+    }
+    await eventually(() => taken() === 0);
+  });
+
+  it('is counted while they arrive, also that of an event whose end has not come', async () => {
+    const half = `data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(MIB / 2)}`;
+    upstream = async (_request, reply) => {
+      await reply.event({ choices: [{ delta: { content: 'a' } }] });
+      await reply.write(half);
+      await eventually(() => taken() > MIB / 2);
+      await reply.write('"},"finish_reason":"stop"}]}\n\n');
+      // What is left is the request's own body.
+      await eventually(() => taken() < 1_024);
+      await reply.done();
+    };
+    const answer = await harness.complete({ ...hello, stream: true });
+    expect((await answer.text()).endsWith('data: [DONE]\n\n')).toBe(true);
+
+    const room = ORG_BYTES - MIB / 2;
+    expect(harness.gateway.bodyBudget.take(harness.orgId, room)).toBe(true);
+    upstream = async (_request, reply) => {
+      await reply.event({ choices: [{ delta: { content: 'a' } }] });
+      await reply.write(half);
+      await reply.closed;
+    };
+    const broken = await harness.complete({ ...hello, stream: true });
+    await expect(broken.text()).rejects.toThrow();
+    upstream = async (_request, reply) => {
+      await reply.write(half);
+      await reply.closed;
+    };
+    expect((await harness.complete({ ...hello, stream: true })).status).toBe(500);
+    harness.gateway.bodyBudget.release(harness.orgId, room);
+    await eventually(() => taken() === 0);
+    expect(errorCodes()).toEqual(['', 'stream_limit', 'internal_error']);
+  });
+
+  it('is not counted while they are small', async () => {
+    expect(harness.gateway.bodyBudget.take(harness.orgId, ORG_BYTES - 1024)).toBe(true);
+    upstream = (_request, reply) => reply.json(wholeAnswer('x'.repeat(32 * 1024)));
+    expect((await harness.complete(hello)).status).toBe(200);
+    harness.gateway.bodyBudget.release(harness.orgId, ORG_BYTES - 1024);
+  });
+});
