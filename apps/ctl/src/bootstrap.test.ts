@@ -100,6 +100,18 @@ describe('bootstrap', () => {
     expect([await db.org.count(), await db.user.count(), await db.auditEvent.count()]).toEqual([1, 1, 3]);
   });
 
+  it('says of a plan whether owners may choose it, and leaves a plan as it is if the file does not say', async () => {
+    const set = async (plan: object) =>
+      (await ctl(['bootstrap', '--file', file({ plans: [plan] })], env)).out.split('\n')[0];
+    const isOffered = async () => (await db.plan.findUniqueOrThrow({ where: { name: 'Chosen' } })).offered;
+    const chosen = { ...TEAM, name: 'Chosen' };
+    expect(await set({ ...chosen, offered: true })).toBe('The plan Chosen is set.');
+    expect(await set(chosen)).toBe('Nothing to do.');
+    expect(await isOffered()).toBe(true);
+    expect(await set({ ...chosen, offered: false })).toBe('The plan Chosen is set.');
+    expect(await isOffered()).toBe(false);
+  });
+
   it('warns, and does not fail, if no limiter can be told of a plan that organizations are on', async () => {
     const path = file({ plans: [{ ...TEAM, keys: 30 }] });
     const { status, out, err } = await ctl(['bootstrap', '--file', path], env);

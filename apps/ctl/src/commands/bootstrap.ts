@@ -14,7 +14,7 @@ interface Bootstrapped {
   readonly created: BootstrapView | null;
 }
 
-const VALUES = ['name', ...Object.keys(PLAN_LIMITS), 'images'];
+const VALUES = ['name', ...Object.keys(PLAN_LIMITS), 'images', 'offered'];
 
 const password = {
   name: 'password',
