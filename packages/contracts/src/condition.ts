@@ -15,3 +15,6 @@ export const CONDITIONS = Object.keys(WIRE_CONDITIONS) as readonly Condition[];
 /** Undefined: none, or one that this release does not know. */
 export const conditionFromWire = (wire: string | number | undefined): Condition | undefined =>
   CONDITIONS.find((condition) => WIRE_CONDITIONS[condition] === wire);
+
+/** The changes of a model's condition that the runner keeps and the screens show. */
+export const KEPT_CONDITIONS = { days: 35, changes: 200 } as const;

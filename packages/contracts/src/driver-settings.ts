@@ -7,12 +7,13 @@ import { z } from 'zod';
 
 export const MAX_REPLICAS = 64;
 export const MAX_START_TIMEOUT_S = 86_400;
+export const DEFAULT_START_TIMEOUT_S = 600;
 
 /** For a command that was given no health path. */
 export const DEFAULT_HEALTH_PATH = '/health';
 
 const healthPath = z.string().startsWith('/').max(1_024);
-const startTimeoutS = z.number().int().min(1).max(MAX_START_TIMEOUT_S).default(600);
+const startTimeoutS = z.number().int().min(1).max(MAX_START_TIMEOUT_S).default(DEFAULT_START_TIMEOUT_S);
 /** A name that Kubernetes accepts for most kinds of objects. */
 const kubernetesName = z
   .string()

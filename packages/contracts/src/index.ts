@@ -1,5 +1,11 @@
 export * from './api-key.ts';
-export { CONDITIONS, type Condition, conditionFromWire, WIRE_CONDITIONS } from './condition.ts';
+export {
+  CONDITIONS,
+  type Condition,
+  conditionFromWire,
+  KEPT_CONDITIONS,
+  WIRE_CONDITIONS,
+} from './condition.ts';
 export * from './errors.ts';
 export * from './ids.ts';
 export * from './image-types.ts';

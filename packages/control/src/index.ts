@@ -57,7 +57,7 @@ export type { AddedMember, AddMemberInput, ListedMember, MemberView } from './me
 export type { AccountView, SetPasswordInput } from './members/password.ts';
 export type { AccountInput } from './members/reset.ts';
 export { endSteps, type NamedAccount } from './members/sign-out.ts';
-export { hasPassword } from './members/user.ts';
+export { hasPassword, PASSWORD_RULE } from './members/user.ts';
 export { weakPassword } from './members/weak-password.ts';
 export type { CheckModelInput, ModelCheck, ServedModelView } from './models/check.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';

@@ -59,5 +59,7 @@ export const LIMITS = {
   invalidKeyPerMinute: 20,
   invalidKeyBlockMs: MINUTE_MS,
 
+  passwordCharacters: { min: 8, max: 128 },
+
   usageDays: 30,
 } as const;

@@ -3,6 +3,7 @@
 import { Button, toast } from '@heroui/react';
 import { type FormEvent, useState } from 'react';
 import { changePassword } from '../session/actions.ts';
+import { PASSWORD_HINT } from '../session/words.ts';
 import { useAct } from '../ui/act.ts';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
@@ -130,7 +131,7 @@ function PasswordForm({ email }: { email: string }) {
         name="next"
         type="password"
         autoComplete="new-password"
-        hint="8 to 128 characters."
+        hint={PASSWORD_HINT}
       />
       <Button type="submit" isPending={pending}>
         Change password

@@ -3,6 +3,7 @@
 import { Button } from '@heroui/react';
 import { useActionState } from 'react';
 import { signOut } from '../session/actions.ts';
+import { PASSWORD_HINT } from '../session/words.ts';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { Link } from '../ui/link.tsx';
@@ -59,7 +60,7 @@ export function AcceptForm({ token, email, hasAccount, signedInAs, onlyProvider 
                 name="password"
                 type="password"
                 autoComplete="new-password"
-                hint="8 to 128 characters."
+                hint={PASSWORD_HINT}
               />
             </>
           ) : null}

@@ -1,5 +1,6 @@
 import type { ChangeModelInput, ModelDetail, ModelSettings } from '@tidegate/control';
 import { typedWhole } from '../ui/numbers.ts';
+import { urlsOf } from './publication.ts';
 
 interface Edited {
   /** The model as the form's fields first showed it. */
@@ -18,7 +19,7 @@ interface Edited {
  */
 export function changesOf({ base, typed, dropsKey }: Edited): Partial<ChangeModelInput> {
   const { model, settings } = base;
-  const urls = (typed.urls ?? '').split(/[\s,]+/).filter((url) => url !== '');
+  const urls = urlsOf(typed.urls ?? '');
   const { upstreamKey = '' } = typed;
   const wanted: Partial<ChangeModelInput> = {
     ...(settings.urls !== null && urls.join(' ') !== settings.urls.join(' ') ? { urls } : {}),

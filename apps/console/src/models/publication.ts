@@ -20,7 +20,8 @@ export const NOTHING_YET: Publication = {
   upstreamKey: '',
 };
 
-const urlsOf = (text: string): string[] => text.split(/[\s,]+/).filter((url) => url !== '');
+/** The servers in a text that has them on lines, or with spaces or commas between them. */
+export const urlsOf = (text: string): string[] => text.split(/[\s,]+/).filter((url) => url !== '');
 
 /** What is to be published. Empty fields are left out. */
 export function publicationInputOf(org: string, typed: Publication): PublishModelInput {

@@ -1,6 +1,14 @@
 'use server';
 
-import { type ControlRefusal, type Fault, type Result, refuseInput, weakPassword } from '@tidegate/control';
+import {
+  type ControlRefusal,
+  type Fault,
+  PASSWORD_RULE,
+  type Result,
+  refuseInput,
+  weakPassword,
+} from '@tidegate/control';
+import { LIMITS } from '@tidegate/limits';
 import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
@@ -11,6 +19,7 @@ import { goToProvider } from './provider.ts';
 import { SIGN_IN_OVER, SIGNED_OUT, tooManyAttempts } from './words.ts';
 
 const MAX_CODE_CHARACTERS = 40;
+const { min: MIN_PASSWORD, max: MAX_PASSWORD } = LIMITS.passwordCharacters;
 
 export interface SignInState {
   readonly email: string;
@@ -20,7 +29,7 @@ export interface SignInState {
 /** The sign-in form's action. It also works before any script has loaded. */
 export async function signIn(_before: SignInState, form: FormData): Promise<SignInState> {
   const email = String(form.get('email') ?? '').slice(0, 254);
-  const password = String(form.get('password') ?? '').slice(0, 128);
+  const password = String(form.get('password') ?? '').slice(0, MAX_PASSWORD);
   const refused = (...faults: [Fault, ...Fault[]]) => ({ email, refusal: refuseInput(...faults).refusal });
   const [missing, ...more] = [
     ...(email.trim() === '' ? [{ field: 'email', message: 'Enter your e-mail.' }] : []),
@@ -95,14 +104,14 @@ const WRONG_CURRENT: Fault = {
   field: 'current',
   message: 'This is not your current password. Enter the one you sign in with.',
 };
-const PASSWORD_RULE: Fault = { field: 'next', message: 'Password must have 8 to 128 characters.' };
+const PASSWORD_FAULT: Fault = { field: 'next', message: PASSWORD_RULE };
 
 /** Changes the password, and ends all other sessions and page keys. */
 export async function changePassword(current: string, next: string): Promise<Result<null>> {
   const { accounts, signIn: attempts } = services();
   const user = await currentUser();
   if (!user) return refuseInput({ message: SIGNED_OUT });
-  if (typeof current !== 'string' || typeof next !== 'string') return refuseInput(PASSWORD_RULE);
+  if (typeof current !== 'string' || typeof next !== 'string') return refuseInput(PASSWORD_FAULT);
   if (!(await accounts.hasPassword(user.actor.userId)))
     return refuseInput({ message: 'You sign in without a password.' });
   const own = new Headers(await headers());
@@ -110,7 +119,9 @@ export async function changePassword(current: string, next: string): Promise<Res
   if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
   const about = { email: user.actor.email, orgs: (await membershipsOf(user)).map(({ name }) => name) };
   const fault =
-    next.length < 8 || next.length > 128 ? PASSWORD_RULE : await weakPassword(next, about, 'next');
+    next.length < MIN_PASSWORD || next.length > MAX_PASSWORD
+      ? PASSWORD_FAULT
+      : await weakPassword(next, about, 'next');
   if (fault) {
     const isRight = await accounts.isPassword(current, own);
     return isRight ? refuseInput(fault) : refuseInput(WRONG_CURRENT, fault);

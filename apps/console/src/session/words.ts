@@ -1,4 +1,9 @@
+import { LIMITS } from '@tidegate/limits';
 import { counted } from '../ui/numbers.ts';
+
+const { min, max } = LIMITS.passwordCharacters;
+/** Beside a field for a new password. */
+export const PASSWORD_HINT = `${min} to ${max} characters.`;
 
 const S_A_MINUTE = 60;
 

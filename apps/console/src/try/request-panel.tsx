@@ -1,6 +1,7 @@
 'use client';
 
 import type { ModelView } from '@tidegate/control';
+import { LIMITS } from '@tidegate/limits';
 import { Choice, Field } from '../ui/field.tsx';
 import { Panel } from '../ui/page.tsx';
 import type { TrySettings } from './request.ts';
@@ -60,14 +61,14 @@ export function RequestPanel({ models, keyChoice, mayCreateKey, settings, onChan
             type="number"
             value={settings.maxTokens}
             onChange={(maxTokens) => onChange({ maxTokens })}
-            input={{ min: 1, max: 8_192 }}
+            input={{ min: LIMITS.minMaxTokens, max: LIMITS.maxMaxTokens }}
           />
           <Field
             label="temperature"
             type="number"
             value={settings.temperature}
             onChange={(temperature) => onChange({ temperature })}
-            input={{ min: 0, max: 2, step: 0.1 }}
+            input={{ min: LIMITS.minTemperature, max: LIMITS.maxTemperature, step: 0.1 }}
           />
         </div>
       </div>

@@ -1,10 +1,9 @@
+import { DEFAULT_START_TIMEOUT_S } from '@tidegate/contracts/driver-settings';
 import type { ModelDetail } from '@tidegate/control';
 import { facts, table, time } from '../output/table.ts';
 import { NONE } from '../output/values.ts';
 import { printedBy, why } from './model-text.ts';
 
-/** As in the help of `model publish`. */
-const DEFAULT_START_S = 600;
 /** More are in the JSON. */
 const MOST_CHANGES = 10;
 
@@ -54,7 +53,7 @@ function settingsText({ settings, run, ...model }: ModelDetail): string {
     ['Health path', settings?.healthPath ?? NONE],
     [
       'Start timeout',
-      model.driver === 'external' ? NONE : seconds(settings?.startTimeoutS ?? DEFAULT_START_S),
+      model.driver === 'external' ? NONE : seconds(settings?.startTimeoutS ?? DEFAULT_START_TIMEOUT_S),
     ],
     ['Sleeps after', seconds(model.sleepAfterS)],
     ['Pool', model.pool],

@@ -1,3 +1,4 @@
+import { KEPT_CONDITIONS } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 
 /** The row that says which runner of a pool leads. Its times are the server's, not the runners'. */
@@ -60,10 +61,6 @@ export interface ConditionChange {
   readonly at: Date;
 }
 
-/** How many changes are kept for each model, and for how long. The screens say the same. */
-const KEPT_CHANGES = 200;
-const KEPT_DAYS = 35;
-
 /**
  * Writes a model's condition, and adds it to the model's history unless the history ends with the
  * same one, if the lease still has this epoch. False: it does not, and nothing is written. The
@@ -96,7 +93,7 @@ export async function writeConditionUnder(
         SELECT FROM (
           SELECT * FROM condition_change
           WHERE model_id = ${modelId} AND at <= ${at}::timestamptz
-            AND at >= ${at}::timestamptz - ${KEPT_DAYS} * interval '1 day'
+            AND at >= ${at}::timestamptz - ${KEPT_CONDITIONS.days} * interval '1 day'
           ORDER BY at DESC LIMIT 1
         ) last
         WHERE last.condition = ${condition}::model_condition
@@ -104,10 +101,10 @@ export async function writeConditionUnder(
       ON CONFLICT (model_id, at) DO UPDATE SET condition = excluded.condition, reason = excluded.reason
     ), dropped AS (
       DELETE FROM condition_change USING lease
-      WHERE condition_change.at < ${at}::timestamptz - ${KEPT_DAYS} * interval '1 day'
+      WHERE condition_change.at < ${at}::timestamptz - ${KEPT_CONDITIONS.days} * interval '1 day'
         OR (model_id = ${modelId} AND condition_change.at <= (
           SELECT old.at FROM condition_change old WHERE old.model_id = ${modelId} AND old.at < ${at}::timestamptz
-          ORDER BY old.at DESC OFFSET ${KEPT_CHANGES - 1} LIMIT 1))
+          ORDER BY old.at DESC OFFSET ${KEPT_CONDITIONS.changes - 1} LIMIT 1))
     )
     SELECT EXISTS (SELECT FROM lease) AS held`;
   return row?.held === true;

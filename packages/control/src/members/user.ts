@@ -1,5 +1,6 @@
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
+import { LIMITS } from '@tidegate/limits';
 import { z } from 'zod';
 import { CREDENTIAL } from '../access/second-factor.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
@@ -7,7 +8,8 @@ import { ok, type Result, refuse } from '../result.ts';
 
 const GENERATED_LENGTH = 20;
 const EMAIL_RULE = 'E-mail must be an address such as ada@example.com.';
-const PASSWORD_RULE = 'Password must have 8 to 128 characters.';
+const { min: MIN_LENGTH, max: MAX_LENGTH } = LIMITS.passwordCharacters;
+export const PASSWORD_RULE = `Password must have ${MIN_LENGTH} to ${MAX_LENGTH} characters.`;
 
 export const emailField = z
   .string({ error: EMAIL_RULE })
@@ -18,8 +20,8 @@ export const emailField = z
 
 export const passwordField = z
   .string({ error: PASSWORD_RULE })
-  .min(8, { error: PASSWORD_RULE })
-  .max(128, { error: PASSWORD_RULE });
+  .min(MIN_LENGTH, { error: PASSWORD_RULE })
+  .max(MAX_LENGTH, { error: PASSWORD_RULE });
 
 export interface FoundUser {
   readonly id: string;

@@ -1,4 +1,4 @@
-import type { Condition } from '@tidegate/contracts';
+import { type Condition, KEPT_CONDITIONS } from '@tidegate/contracts';
 import type { KubernetesSettings, ProcessSettings } from '@tidegate/contracts/driver-settings';
 import type { Model } from '@tidegate/db';
 import { DAY_MS } from '@tidegate/limits';
@@ -14,10 +14,6 @@ const showInput = z
   .object({ org: orgField, id: reference('Model id').optional(), name: reference('Name').optional() })
   .refine(({ id, name }) => (id === undefined) !== (name === undefined), WHICH);
 export type ShowModelInput = z.input<typeof showInput>;
-
-/** How long the runner keeps condition changes. Older ones may remain until the next change. */
-const KEPT_DAYS = 35;
-const MOST_CHANGES = 200;
 
 export interface ConditionChangeView {
   readonly condition: Condition;
@@ -87,12 +83,13 @@ export async function showModel(
       wanted === undefined ? 'name' : 'id',
     );
   const { id } = row;
-  const since = new Date(deps.now() - KEPT_DAYS * DAY_MS);
+  // Older ones may remain until the next change.
+  const since = new Date(deps.now() - KEPT_CONDITIONS.days * DAY_MS);
   const [changes, activity] = await Promise.all([
     deps.db.conditionChange.findMany({
       where: { modelId: id, at: { gte: since } },
       orderBy: { at: 'desc' },
-      take: MOST_CHANGES,
+      take: KEPT_CONDITIONS.changes,
     }),
     deps.runner.activity(orgId).catch(() => null),
   ]);

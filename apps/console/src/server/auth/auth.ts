@@ -1,6 +1,7 @@
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
+import { LIMITS } from '@tidegate/limits';
 import { betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
 import { twoFactor } from 'better-auth/plugins/two-factor';
@@ -77,8 +78,8 @@ export function createAuth(options: AuthOptions) {
     emailAndPassword: {
       enabled: !oidc?.only,
       disableSignUp: true,
-      minPasswordLength: 8,
-      maxPasswordLength: 128,
+      minPasswordLength: LIMITS.passwordCharacters.min,
+      maxPasswordLength: LIMITS.passwordCharacters.max,
       ...(hashing && { password: hashing }),
     },
     session: SESSIONS,

@@ -29,7 +29,7 @@ export default async function Key({ params }: KeyProps) {
     control.showRefusals(actor, { ...at, keyId: id }),
     control.listKeys(actor, at),
     control.listModels(actor, { ...at, activity: false }),
-    control.listPlans(actor),
+    control.listPlans(actor, at),
   ]);
   const { totals, days } = read(usage);
   const rules = rulesOf(read(plans), org.plan);
