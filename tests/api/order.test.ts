@@ -10,6 +10,7 @@ const stack = useSharedStack();
 const MIB = 1024 * 1024;
 const CONTEXT = 1000;
 const PIXEL = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+const NO_IMAGE = 'data:image/png;base64,AAAA';
 const UNREACHABLE = 'https://127.0.0.1/picture.png';
 let standin: Standin;
 /** Its plan does not allow images. */
@@ -108,6 +109,8 @@ describe('of several faults the first in this order is reported:', () => {
     ['the kind before the plan', 'model_text_only', () => send(picture('tide'))],
     ['the kind before the condition', 'model_text_only', () => send(picture('stopped'))],
     ['the plan before the condition', 'plan_upgrade_required', () => send(picture('shut'))],
+    ['the kind before the bytes of an image', 'model_text_only', () => send(picture('tide', NO_IMAGE))],
+    ['the plan before the bytes of an image', 'plan_upgrade_required', () => send(picture('eyes', NO_IMAGE))],
     ['the plan before the link', 'plan_upgrade_required', () => send(picture('eyes', UNREACHABLE))],
     [
       'the plan before the context',

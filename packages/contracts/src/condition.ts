@@ -16,5 +16,5 @@ export const CONDITIONS = Object.keys(WIRE_CONDITIONS) as readonly Condition[];
 export const conditionFromWire = (wire: string | number | undefined): Condition | undefined =>
   CONDITIONS.find((condition) => WIRE_CONDITIONS[condition] === wire);
 
-/** The changes of a model's condition that the runner keeps and the screens show. */
+/** The changes of a model's condition that the runner keeps. The screens say the same. */
 export const KEPT_CONDITIONS = { days: 35, changes: 200 } as const;

@@ -15,7 +15,6 @@ export * from './redis-keys.ts';
 export * from './refusal-report.ts';
 export {
   type CompletionRequest,
-  type ValidatedRequest,
   validateCompletionRequest,
 } from './request/completion-request.ts';
 export type { InlineImage, LinkedImage } from './request/image-url.ts';

@@ -1,25 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import {
   type CompletionRequest,
-  isRefusal,
   newRefusal,
   type Refusal,
   validateCompletionRequest,
 } from '@tidegate/contracts';
 import { withoutByteOrderMark } from '../bytes/byte-order-mark.ts';
-import { checkInlineImages } from '../images/inline.ts';
 
-/**
- * Parses and validates a body, skipping a byte order mark. Only the contents of linked images
- * remain unchecked.
- */
-export async function parseBody(body: Uint8Array): Promise<CompletionRequest | Refusal> {
+/** Parses and validates a body, skipping a byte order mark. The contents of images remain unchecked. */
+export function parseBody(body: Uint8Array): CompletionRequest | Refusal {
   if (!isUtf8(body)) return NOT_UTF8;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
-  const validated = validateCompletionRequest(withoutByteOrderMark(text));
-  if (isRefusal(validated)) return validated;
-  const images = await checkInlineImages(validated.inlineImages);
-  return isRefusal(images) ? images : validated.request;
+  return validateCompletionRequest(withoutByteOrderMark(text));
 }
 
 const NOT_UTF8 = newRefusal({

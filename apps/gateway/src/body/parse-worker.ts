@@ -21,9 +21,10 @@ export interface WorkerResult {
  * Runs in a worker thread. The bytes of the parsed messages are moved to the caller's thread, not
  * copied.
  */
-export default async function parseInWorker(body: WorkerBody): Promise<unknown> {
+export default function parseInWorker(body: WorkerBody): unknown {
   const startedMs = performance.now();
-  const parsed = await parseBody('port' in body ? receiveMoved(body.port, body.bytes) : joined(body));
+  const bytes = 'port' in body ? receiveMoved(body.port, body.bytes) : joined(body);
+  const parsed = parseBody(bytes);
   const result: WorkerResult = { parsed, tookMs: performance.now() - startedMs };
   return move({ [transferableSymbol]: buffersOf(parsed), [valueSymbol]: result } as never);
 }

@@ -46,7 +46,6 @@ describe('the memory of answers', () => {
     expect(errorCodes()).toContain('internal_error');
     expect(taken()).toBeGreaterThan(MIB);
     expect(taken()).toBeLessThanOrEqual(ORG_BYTES);
-    expect((await harness.complete(hello)).status).toBe(500);
     socket.destroy();
     await eventually(() => taken() === 0);
     for (let i = 0; i < 5; i++) {

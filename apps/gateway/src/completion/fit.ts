@@ -9,6 +9,7 @@ import {
 import { LIMITS } from '@tidegate/limits';
 import { type AuthDeps, refuseStaleKey } from '../auth/authenticate.ts';
 import { type CatalogModel, isVision } from '../catalog/catalog.ts';
+import { checkInlineImages } from '../images/inline.ts';
 import { PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
 import type { Completion } from './completion.ts';
 
@@ -20,7 +21,7 @@ export interface FitInput {
 
 /**
  * Checks that the request suits the model and the plan: size by kind, images by kind, images by
- * plan, tokens by context length.
+ * plan, images by their bytes, tokens by context length.
  */
 export async function checkFit(
   auth: AuthDeps,
@@ -33,6 +34,8 @@ export async function checkFit(
     if (!vision) return textOnly(model);
     const plan = await checkPlan(auth, completion);
     if (isRefusal(plan)) return plan;
+    const images = checkInlineImages(request.inlineImages);
+    if (isRefusal(images)) return images;
   }
   return request.maxTokens > model.contextTokens ? beyondContext(request, model) : PASSED;
 }

@@ -409,6 +409,10 @@ describe('the order of refusals', () => {
     ).toBe('request_too_large');
     expect(await code({ ...withImage, model: 'stopped' }, free)).toBe('model_text_only');
     expect(await code({ ...withImage, model: 'vision' }, free)).toBe('plan_upgrade_required');
+    const noImage = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+    const withNoImage = { ...withImage, messages: [{ role: 'user', content: [noImage] }] };
+    expect(await code({ ...withNoImage, model: 'vision' }, free)).toBe('plan_upgrade_required');
+    expect(await code({ ...withNoImage, model: 'vision' })).toBe('invalid_request');
     expect(await code({ ...tooLong, model: 'stopped' })).toBe('model_refused');
     expect(await code({ ...hello, model: 'stopped' })).toBe('model_unavailable');
     expect(await code(hello)).toBe('rate_limit_exceeded');

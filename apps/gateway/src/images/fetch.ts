@@ -92,7 +92,7 @@ function abortableBy(signal: AbortSignal): { controller: AbortController; releas
 async function dataUrlOf(link: LinkedImage, got: Download, claim: Claim): Promise<Buffer | Refusal> {
   if (isRefusal(got)) return got;
   if ('problem' in got) return refused(link, got.problem);
-  const type = await imageTypeOf(got);
+  const type = imageTypeOf(got);
   if (type === null) return refused(link, 'is not a PNG, JPEG, WebP or GIF image');
   const room = claim(dataUrlJsonBytes(got.length, type) - got.length);
   return isRefusal(room) ? room : toDataUrlJson(got, type);

@@ -49,7 +49,7 @@ export async function warmUp(
   isAwaited: () => boolean,
   timeoutMs = CALL_TIMEOUT_MS,
 ): Promise<number> {
-  const request = await parseBody(ASKED);
+  const request = parseBody(ASKED);
   if (isRefusal(request)) return 0;
   const call = async (port: number) => {
     await reserve();

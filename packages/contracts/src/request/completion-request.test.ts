@@ -22,7 +22,7 @@ function refusalOf(text: string): { code: string; message: string } {
 function requestOf(text: string) {
   const result = validateCompletionRequest(text);
   if (isRefusal(result)) throw new Error(`refused: ${result.message}`);
-  return result.request;
+  return result;
 }
 
 describe('validateCompletionRequest', () => {
@@ -38,6 +38,7 @@ describe('validateCompletionRequest', () => {
       seed: null,
       imageCount: 0,
       linkedImages: [],
+      inlineImages: [],
     });
     expect(messages).toHaveLength(1);
   });

@@ -32,17 +32,13 @@ export interface CompletionRequest {
   /** Linked and inline images together. */
   readonly imageCount: number;
   readonly linkedImages: readonly LinkedImage[];
+  /** Nothing has checked yet whether they are of the declared types. */
+  readonly inlineImages: readonly InlineImage[];
   /**
    * The messages array as normalized JSON in UTF-8. It is cut wherever the data URL of a linked
    * image must be inserted, as a JSON string.
    */
   readonly messages: readonly MessageSegment[];
-}
-
-export interface ValidatedRequest {
-  readonly request: CompletionRequest;
-  /** Still to be checked: whether each image's bytes are of the declared type. */
-  readonly inlineImages: readonly InlineImage[];
 }
 
 const FIELDS = [
@@ -80,7 +76,7 @@ const MAX_DEPTH = 100;
  * invalid JSON must be refused as such, whatever its fields. The scan creates nothing: it takes 0.2
  * ms for 32 KiB, less than the rest of a small request. Larger bodies are left to a worker thread.
  */
-export function validateCompletionRequest(text: string): ValidatedRequest | Refusal {
+export function validateCompletionRequest(text: string): CompletionRequest | Refusal {
   const outline = outlineJson(text, { values: MAX_VALUES, names: MAX_FIELDS });
   if (outline === null) return newRefusal({ code: 'invalid_json', message: 'The body is not valid JSON.' });
   const { members } = outline;
@@ -109,7 +105,7 @@ export function validateCompletionRequest(text: string): ValidatedRequest | Refu
   );
 }
 
-function validateFields(fields: FieldReader): ValidatedRequest | Refusal {
+function validateFields(fields: FieldReader): CompletionRequest | Refusal {
   const model = fields.name('model');
   const messages = fields.refusal ?? readMessages(fields.sent('messages'));
   if (isRefusal(messages)) return messages;
@@ -121,21 +117,19 @@ function validateFields(fields: FieldReader): ValidatedRequest | Refusal {
   const includeUsage = readStreamOptions(fields, stream);
   fields.string('user');
   if (fields.refusal) return fields.refusal;
+  // Named one by one: on Node 20, each copy of another object takes microseconds.
   return {
-    // Named one by one: on Node 20, each copy of another object takes microseconds.
-    request: {
-      model,
-      stream,
-      includeUsage,
-      maxTokens: maxTokens.maxTokens,
-      maxTokensFrom: maxTokens.maxTokensFrom,
-      sampling,
-      seed,
-      imageCount: messages.imageCount,
-      linkedImages: messages.linkedImages,
-      messages: messages.messages,
-    },
+    model,
+    stream,
+    includeUsage,
+    maxTokens: maxTokens.maxTokens,
+    maxTokensFrom: maxTokens.maxTokensFrom,
+    sampling,
+    seed,
+    imageCount: messages.imageCount,
+    linkedImages: messages.linkedImages,
     inlineImages: messages.inlineImages,
+    messages: messages.messages,
   };
 }
 

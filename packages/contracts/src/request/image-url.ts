@@ -18,12 +18,13 @@ export interface LinkedImage {
 export interface InlineImage {
   readonly path: string;
   readonly declaredType: ImageType;
-  /** Valid and padded; not empty; without white space. */
-  readonly base64: string;
+  /** The first 12 bytes, or all if there are fewer, as base64. */
+  readonly begin: string;
 }
 
 export type ImageUrl =
   | { readonly kind: 'linked' }
+  /** `base64` is valid, padded and not empty, and has no white space. */
   | { readonly kind: 'inline'; readonly declaredType: ImageType; readonly base64: string }
   /** `problem` continues a sentence that begins with the field's path. */
   | { readonly kind: 'invalid'; readonly problem: string };

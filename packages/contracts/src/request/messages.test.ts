@@ -36,8 +36,8 @@ function written(request: CompletionRequest): unknown {
 describe('messages', () => {
   it('takes 1 to 101 messages [limit.messages] [request.messages.most]', () => {
     const message = { role: 'user', content: 'x' };
-    expect(written(accepted([message]).request)).toEqual([message]);
-    expect(written(accepted(Array(101).fill(message)).request)).toHaveLength(101);
+    expect(written(accepted([message]))).toEqual([message]);
+    expect(written(accepted(Array(101).fill(message)))).toHaveLength(101);
     for (const bad of [[], Array(102).fill(message), {}, 'hi', 1, true]) {
       expect(refusal(bad)).toContain('messages must be an array of 1 to 101 messages');
     }
@@ -156,11 +156,11 @@ describe('messages', () => {
         ],
       },
     ]);
-    expect(written(accepted(all).request)).toEqual(all);
+    expect(written(accepted(all))).toEqual(all);
   });
 
   it.each(['auto', 'low', null, 7, { a: 1 }])('ignores detail %j [message.image-part.detail]', (detail) => {
-    expect(written(accepted([user(image(PNG, { detail }))]).request)).toEqual([user(image(PNG))]);
+    expect(written(accepted([user(image(PNG, { detail }))]))).toEqual([user(image(PNG))]);
   });
 
   it('takes no member of a message from a prototype', () => {
@@ -173,7 +173,7 @@ describe('messages', () => {
 
   it('takes 4 images in all and refuses the fifth', () => {
     const four = [user(image(LINK), image(PNG)), user(image(PNG), image(LINK))];
-    expect(accepted(four).request).toMatchObject({
+    expect(accepted(four)).toMatchObject({
       imageCount: 4,
       linkedImages: [{ index: 0 }, { index: 1 }],
     });
@@ -250,21 +250,21 @@ describe('messages', () => {
     'https://пример.example/кот.png',
     'https://0x7f.1/',
   ])('takes the link %s for the fetcher to check further', (url) => {
-    expect(accepted([user(image(url))]).request.linkedImages).toEqual([{ url, index: 0, path: U }]);
+    expect(accepted([user(image(url))]).linkedImages).toEqual([{ url, index: 0, path: U }]);
   });
 
   it('takes a link of 2,048 characters [image.link.length]', () => {
     const url = `https://images.example/${'a'.repeat(2_025)}`;
-    expect(accepted([user(image(url))]).request.linkedImages).toEqual([{ url, index: 0, path: U }]);
+    expect(accepted([user(image(url))]).linkedImages).toEqual([{ url, index: 0, path: U }]);
   });
 
   it.each(['png', 'jpeg', 'webp', 'gif'])(
-    'returns the base64 of an inline %s image, so that its bytes can be checked',
+    'returns how an inline %s image begins, so that its type can be checked',
     (type) => {
-      for (const base64 of ['AAAA', 'AAA=', 'AA==', 'ab+/', 'QUJDREVG']) {
-        const { request, inlineImages } = accepted([user(image(`data:image/${type};base64,${base64}`))]);
-        expect(inlineImages).toEqual([{ path: U, declaredType: `image/${type}`, base64 }]);
-        expect(request).toMatchObject({ imageCount: 1, linkedImages: [] });
+      for (const base64 of ['AAAA', 'AAA=', 'AA==', 'ab+/', 'QUJDREVGQUJDREVG', 'QUJDREVGQUJDREVGAAAA']) {
+        const request = accepted([user(image(`data:image/${type};base64,${base64}`))]);
+        const inlineImages = [{ path: U, declaredType: `image/${type}`, begin: base64.slice(0, 16) }];
+        expect(request).toMatchObject({ imageCount: 1, linkedImages: [], inlineImages });
       }
     },
   );
@@ -274,8 +274,8 @@ describe('messages', () => {
     ['with lines of base64', 'data:image/png;base64,\r\nQUJD\r\nREVG\r\n'],
     ['with white space anywhere in base64', 'data:image/png;base64, Q U\tJ\nDREV\rG '],
   ])('takes a data URL %s, and gives it to the model in its plainest form', (_name, url) => {
-    const { request, inlineImages } = accepted([user(image(url))]);
-    expect(inlineImages).toEqual([{ path: U, declaredType: 'image/png', base64: 'QUJDREVG' }]);
+    const request = accepted([user(image(url))]);
+    expect(request.inlineImages).toEqual([{ path: U, declaredType: 'image/png', begin: 'QUJDREVG' }]);
     expect(written(request)).toEqual([user(image('data:image/png;base64,QUJDREVG'))]);
   });
 
@@ -283,28 +283,28 @@ describe('messages', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 64 }), (bytes) => {
         const base64 = Buffer.from(bytes).toString('base64');
-        expect(accepted([user(image(`data:image/png;base64,${base64}`))]).inlineImages[0]?.base64).toBe(
-          base64,
-        );
+        const sent = [user(image(`data:image/png;base64,${base64}`))];
+        expect(written(accepted(sent))).toEqual(sent);
       }),
     );
   });
 
   it('checks 20 MiB of base64 and finds one wrong character in it', () => {
     const base64 = 'A'.repeat(20 * 2 ** 20);
-    expect(accepted([user(image(`data:image/png;base64,${base64}`))]).inlineImages[0]?.base64).toHaveLength(
-      base64.length,
-    );
+    const sizeOf = (data: string) =>
+      accepted([user(image(`data:image/png;base64,${data}`))])
+        .messages.map((segment) => ('image' in segment ? 0 : segment.length))
+        .reduce((sum, bytes) => sum + bytes);
+    expect(sizeOf(base64) - sizeOf('AAAA')).toBe(base64.length - 4);
     expect(refusal([user(image(`data:image/png;base64,${base64.slice(2)}!A`))]).length).toBeLessThan(200);
-    const [sparse] = accepted([user(image(`data:image/png;base64,${'A\n'.repeat(2 ** 20)}`))]).inlineImages;
-    expect(sparse?.base64).toHaveLength(2 ** 20);
+    expect(sizeOf('A\n'.repeat(2 ** 20)) - sizeOf('AAAA')).toBe(2 ** 20 - 4);
   });
 
   it('turns half surrogate pairs into U+FFFD and keeps whole ones', () => {
     const text =
       '{"model":"m","messages":[{"role":"user","content":"a\\ud800b\\udc00\\ud83d\\ude00\\\\ud800"}]}';
     const result = validateCompletionRequest(text);
-    expect(!isRefusal(result) && written(result.request)).toEqual([
+    expect(!isRefusal(result) && written(result)).toEqual([
       { role: 'user', content: 'a\ufffdb\ufffd😀\\ud800' },
     ]);
   });
@@ -334,7 +334,7 @@ describe('messages', () => {
             part.image_url.url = `[${index++}]`;
           }
         }
-        const { request } = accepted(sent);
+        const request = accepted(sent);
         expect(written(request)).toEqual(expected);
         expect(request.linkedImages.map(({ url }) => url)).toEqual(urls);
       }),

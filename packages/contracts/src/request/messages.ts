@@ -122,6 +122,9 @@ function otherMember(object: JsonObject, allowed: readonly string[]): string | u
 
 const refuse = (path: string, problem: string): Refusal => invalidRequest(`${path} ${problem}.`);
 
+/** Twelve bytes. The signature of no accepted type is longer. */
+const BEGIN_CHARACTERS = 16;
+
 /** Collects the messages' JSON and their images. */
 class MessagesWriter {
   #json = '';
@@ -154,7 +157,7 @@ class MessagesWriter {
     if (read.kind === 'invalid') return read.problem;
     if (read.kind === 'inline') {
       const { declaredType, base64 } = read;
-      this.#inlineImages.push({ path, declaredType, base64 });
+      this.#inlineImages.push({ path, declaredType, begin: base64.slice(0, BEGIN_CHARACTERS) });
       this.#json += `"data:${declaredType};base64,${base64}"`;
       return null;
     }

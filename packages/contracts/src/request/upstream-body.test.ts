@@ -10,7 +10,7 @@ function requestOf(body: object) {
     JSON.stringify({ model: 'public', messages: [{ role: 'user', content: 'é"' }], ...body }),
   );
   if (isRefusal(result)) throw new Error(result.message);
-  return result.request;
+  return result;
 }
 
 const joined = (pieces: Uint8Array[]): unknown => JSON.parse(Buffer.concat(pieces).toString('utf8'));
@@ -57,7 +57,7 @@ describe('buildUpstreamBody', () => {
       const body = `{"model":"public","messages":[{"role":"user","content":"Hi"}],"seed":${seed}}`;
       const result = validateCompletionRequest(body);
       if (isRefusal(result)) throw new Error(result.message);
-      const sent = buildUpstreamBody(result.request, 'inner', []);
+      const sent = buildUpstreamBody(result, 'inner', []);
       expect(Buffer.concat(sent).toString()).toContain(`"seed":${seed},`);
       expect(joined(sent)).toMatchObject({ max_tokens: 512, seed: Number(seed) });
     },
