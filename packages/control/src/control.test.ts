@@ -320,7 +320,7 @@ describe('plans', () => {
       images: false,
     };
     expect(refusal(await fixture.control.setPlan(OPERATOR, { name: 'Tiny', keys: 1 })).message).toContain(
-      'Tokens per month',
+      'Tokens a month',
     );
     value(await fixture.control.setPlan(OPERATOR, { name: 'Tiny', ...all }));
     expect(value(await fixture.control.listPlans(OPERATOR)).at(-1)).toMatchObject({ name: 'Tiny', ...all });

@@ -25,7 +25,7 @@ export const PLAN_LIMITS = {
     max: LIMITS.keysPerOrg.notRevoked,
   },
   requestsPerMonth: {
-    label: 'Requests per month',
+    label: 'Requests a month',
     column: 'Requests/month',
     flag: 'requests-month',
     help: 'requests a month',
@@ -33,7 +33,7 @@ export const PLAN_LIMITS = {
     max: MAX_A_MONTH,
   },
   requestsPerMinute: {
-    label: 'Requests per minute',
+    label: 'Requests a minute',
     column: 'Requests/min',
     flag: 'requests-minute',
     help: 'requests in any 60 seconds',
@@ -49,7 +49,7 @@ export const PLAN_LIMITS = {
     max: 100_000,
   },
   tokensPerMonth: {
-    label: 'Tokens per month',
+    label: 'Tokens a month',
     column: 'Tokens/month',
     flag: 'tokens-month',
     help: 'tokens a month',

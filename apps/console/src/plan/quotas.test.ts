@@ -27,8 +27,8 @@ const shown = (month: UsageMonth) =>
 
 describe('the use of the plan', () => {
   const counted = [
-    ['API requests per month', 7, 1_000],
-    ['API tokens per month', 70, 5, 10_000],
+    ['API requests a month', 7, 1_000],
+    ['API tokens a month', 70, 5, 10_000],
     ['API keys', 3, 50],
   ];
 

@@ -12,12 +12,12 @@ export function quotasOf(plan: PlanView, month: UsageMonth, keysInUse: number): 
   });
   return [
     {
-      name: 'API requests per month',
+      name: 'API requests a month',
       parts: [{ name: 'used', value: requests, color }],
       cap: plan.requestsPerMonth,
     },
     {
-      name: 'API tokens per month',
+      name: 'API tokens a month',
       parts: [
         { name: 'used', value: tokens.charged, color },
         { name: 'reserved', value: tokens.reserved, color: 'bg-accent/40' },

@@ -44,7 +44,7 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
   const higher = newKey(key ? 'above' : 'on its page');
   return {
     key_requests_per_minute: say(
-      'Requests per minute of a key',
+      'Requests a minute of a key',
       key
         ? `This key may send ${whole(key.requestsPerMinute)} requests in any 60 seconds, and tried to send more.`
         : 'A key sent more requests in 60 seconds than it may.',
@@ -60,7 +60,7 @@ function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWor
       key ? null : KEYS,
     ),
     org_requests_per_minute: say(
-      'Requests per minute of the plan',
+      'Requests a minute of the plan',
       `All keys together may send ${whole(plan.requestsPerMinute)} requests in any 60 seconds, and tried to send more.`,
       'Spread the requests, or change to a larger plan. The table by key shows who sends most.',
       PLAN,
