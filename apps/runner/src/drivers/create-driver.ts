@@ -15,9 +15,9 @@ export interface Drivers {
   create(spec: ModelSpec, report: OnReport): Driver;
   /**
    * Ends processes of models other than these. Those models were deleted while no runner led, or
-   * run elsewhere now. If some processes cannot be ended, rejects once all others have been.
+   * now run elsewhere. If some processes cannot be ended, rejects once all others have been.
    */
-  clearStrays(kept: ReadonlySet<string>): Promise<void>;
+  clearStrays(processModels: ReadonlySet<string>): Promise<void>;
   /**
    * Scales down the workload that a deleted model left, unless it is taken. Rejects if this runner
    * cannot do that, or if pods are left.
@@ -60,8 +60,8 @@ export function createDrivers(options: DriversOptions): Drivers {
       const own = { ...kubernetes, logger };
       await factories.kubernetes(own, left.settings, NO_ACCESS, false, () => {}).halt(isTaken);
     },
-    clearStrays: async (kept) => {
-      const strays = knownModels(stateDir).filter((modelId) => !kept.has(modelId));
+    clearStrays: async (processModels) => {
+      const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
       const ends = await Promise.allSettled(
         strays.map(async (modelId) => {
           const settings = { command: 'true', startTimeoutS: 1 };

@@ -11,7 +11,7 @@ import { Supervisor, type SupervisorDeps } from './supervisor.ts';
 export interface FleetDeps extends Omit<SupervisorDeps, 'room'>, Pick<LeftWorkloadsDeps, 'endWorkload'> {
   readonly store: Omit<ModelStore, 'upstreamKey'>;
   /** Ends processes of models other than these. Rejects when some could not be ended. */
-  readonly clearStrays: (kept: ReadonlySet<string>) => Promise<void>;
+  readonly clearStrays: (processModels: ReadonlySet<string>) => Promise<void>;
 }
 
 /** The outcome of refreshing a model. */
@@ -162,10 +162,9 @@ export class Fleet {
   async #clearStrays(): Promise<void> {
     const { clearStrays, timings } = this.#deps;
     for (let failures = 1; !this.#closed; failures++) {
-      // What cannot be read now may be a process model's again once an operator has mended it.
-      const kept = [...this.#supervisors].filter(([, { isProcess, isUnusable }]) => isProcess || isUnusable);
+      const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
       try {
-        return await clearStrays(new Set(kept.map(([modelId]) => modelId)));
+        return await clearStrays(new Set(processes.map(([modelId]) => modelId)));
       } catch (err) {
         const retryMs = haltBackoffMs(failures) * timings.backoffFactor;
         this.#logger.error({ err, retryMs }, 'stray processes could not be ended: trying again');

@@ -90,11 +90,6 @@ export class Supervisor {
     return this.#spec.driver.driver === 'process';
   }
 
-  /** Whether its settings or its upstream key cannot be read by this runner. */
-  get isUnusable(): boolean {
-    return this.#spec.driver.driver === 'unusable';
-  }
-
   /** Callers that wait until it runs or will not run. */
   get waiting(): number {
     return this.#waiters.size;
