@@ -355,6 +355,39 @@ describe('draining', () => {
     await own.stop();
   });
 
+  it('answers the next request of a connection whose answer had begun, and ends the connection with it', async () => {
+    let finish = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const own = await startHarness({
+      upstream: async (request, reply) => {
+        if (!request.json().stream) return reply.json(wholeAnswer());
+        await reply.event({ choices: [{ delta: { content: 'a' } }] });
+        await waiting;
+        await reply.event({ choices: [{ delta: { content: 'b' }, finish_reason: 'stop' }] });
+        await reply.done();
+      },
+    });
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.apiKey}\r\n`;
+    const requestOf = (body: string) => `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+    const socket = connect(own.server.port, '127.0.0.1').setEncoding('utf8');
+    let received = '';
+    socket.on('data', (text) => {
+      received += text;
+    });
+    socket.write(requestOf(JSON.stringify({ ...hello, stream: true })));
+    await eventually(() => received.includes('"a"'));
+    own.server.leave();
+    finish();
+    await eventually(() => received.includes('[DONE]'));
+    socket.write(requestOf(JSON.stringify(hello)));
+    await once(socket, 'close');
+    const [, streamed = '', whole = ''] = received.split('HTTP/1.1 200 OK');
+    expect([/connection: close/i.test(streamed), /connection: close/i.test(whole)]).toEqual([false, true]);
+    await own.stop();
+  });
+
   it('also ends connections that requested a tunnel and read nothing, and counts no such answer as a 200', async () => {
     const own = await startHarness({
       upstream: (_request, reply) => reply.json(wholeAnswer('x'.repeat(2 * 1024 * 1024 - 4096))),

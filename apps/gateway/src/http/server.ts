@@ -107,7 +107,8 @@ class Leaving {
     this.#begun = true;
     const newest = new Map<Duplex, ServerResponse>();
     for (const { request, response } of exchanges) newest.set(request.socket, response);
-    for (const [socket, response] of newest) this.#end(socket, response);
+    // An answer whose head is sent has promised to keep the connection. The next one ends it.
+    for (const [socket, response] of newest) if (!response.headersSent) this.#end(socket, response);
   }
 
   /** Whether a new request may begin. If so, its answer may be the last of its connection. */
