@@ -159,7 +159,9 @@ describe('a member', () => {
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByText('This conversation has its 4 images.').waitFor();
       await page.getByText(/tokens in · .* tokens out/).waitFor();
-      await page.getByLabel('Message', { exact: true }).fill('[[tokens=500]][[token-ms=10]]');
+      await page
+        .getByLabel('Message', { exact: true })
+        .fill('[[tokens=500]][[token-ms=30]][[after=499]][[stall]]');
       await page.getByRole('button', { name: 'Send' }).click();
       const log = page.getByRole('log');
       const grown = async (byPx: number) => {

@@ -50,7 +50,7 @@ export const schema = z.object({
   MAX_BUFFERED_BODY_BYTES: count
     .default(1024 * 1024 * 1024)
     .describe(
-      'Memory for the bodies and linked images of all requests in progress, and for their answers over 64 KiB. A request that would exceed it, or a quarter of it for its organization, gets 429 with the cause `busy`. If it is the answer that would exceed it, the request gets 500, or its stream breaks off',
+      'Memory for the bodies and linked images of all requests in progress, and for their answers over 64 KiB. A request that would exceed it, or a quarter of it for its organization, gets 429 with the cause `busy`. So does one whose answer would exceed it, unless it has begun as a stream, which then breaks off',
     ),
   MAX_CONNECTIONS: count
     .default(20_000)

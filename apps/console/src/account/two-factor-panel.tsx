@@ -28,7 +28,7 @@ export function TwoFactorPanel({ email, isOn, hasApp, passkeys }: TwoFactorPanel
       title="Two-factor"
       lead={isOn ? 'On. Your password alone does not let you in.' : 'Off. Your password alone lets you in.'}
     >
-      {passkeys?.length ? <PasskeyList email={email} passkeys={passkeys} /> : null}
+      {isOn && passkeys?.length ? <PasskeyList email={email} passkeys={passkeys} /> : null}
       <div className="flex flex-wrap gap-3 px-5 pb-5">
         {isOn ? (
           <>

@@ -78,7 +78,7 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
     "Raise the caller's timeout, or stream, so that the first words come early.",
   ),
   stream_limit: advise(
-    'The stream reached a limit on its duration, its pauses or its size.',
+    'The stream reached a limit on its duration, its pauses or its size, or the gateway had no memory left for it.',
     'Lower max_tokens, or split the task.',
   ),
   shutdown: advise(

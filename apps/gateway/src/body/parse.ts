@@ -68,7 +68,7 @@ const DEFAULTS = {
   maxWaiting: 2_048,
   onPoolError: () => {},
 };
-/** Smaller bodies cannot take slow. */
+/** Smaller bodies cannot be slow. */
 const TIMED_BYTES = 4 * 1024;
 
 /** Starts no thread until the first body for a worker arrives. */

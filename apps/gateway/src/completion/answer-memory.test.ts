@@ -6,6 +6,7 @@ import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harne
 
 const MIB = 1024 * 1024;
 const CONTENT = 'x'.repeat(2 * MIB - 4096);
+const LARGE = { delta: { content: CONTENT.slice(0, MIB - 4096) }, finish_reason: 'stop' };
 /** Room for two such answers of one organization. */
 const ORG_BYTES = 4 * MIB + 128 * 1024;
 
@@ -25,6 +26,14 @@ afterEach(() => {
 const taken = () => harness.gateway.bodyBudget.taken;
 const errorCodes = () => harness.limiterServer.of('settle').map(({ settle }) => settle?.errorCode);
 
+/** The requests whose end the limiter has heard of. */
+const settled = () => new Set(harness.limiterServer.of('settle').map(({ settle }) => settle?.admissionId));
+const read = async (request: object) => {
+  const answer = await harness.complete(request);
+  await answer.text();
+  return answer;
+};
+
 /** Sends requests without waiting for answers, and reads none. */
 async function ask(request: object, count: number): Promise<Socket> {
   const socket = connect(harness.server.port, '127.0.0.1').on('error', () => {});
@@ -37,23 +46,34 @@ async function ask(request: object, count: number): Promise<Socket> {
 }
 
 describe('the memory of answers', () => {
-  it('that nobody reads counts until the client is gone, and no organization gets more than its share', async () => {
-    upstream = (_request, reply) => reply.json(wholeAnswer(CONTENT));
-    // More than the system's own buffers hold.
-    const count = 16;
-    const socket = await ask(hello, count);
-    await eventually(() => errorCodes().length === count);
-    expect(errorCodes()).toContain('internal_error');
-    expect(taken()).toBeGreaterThan(MIB);
-    expect(taken()).toBeLessThanOrEqual(ORG_BYTES);
-    socket.destroy();
-    await eventually(() => taken() === 0);
-    for (let i = 0; i < 5; i++) {
-      const answer = await harness.complete(hello);
-      expect([answer.status, (await answer.text()).length]).toEqual([200, expect.any(Number)]);
-    }
-    await eventually(() => taken() === 0);
-  });
+  it.each([
+    ['whole answers', false],
+    ['streams', true],
+  ])(
+    'of %s that nobody reads counts until the client is gone, and no organization gets more than its share',
+    async (_what, stream) => {
+      let asked = 0;
+      upstream = async (_request, reply) => {
+        const before = asked++;
+        // One after another, so that what was kept before is known.
+        await eventually(() => settled().size === before);
+        if (!stream) return reply.json(wholeAnswer(CONTENT));
+        // Whoever does not read cannot pause a model that has said all of it.
+        await reply.write(`data: ${JSON.stringify({ choices: [LARGE] })}\n\ndata: [DONE]\n\n`);
+        reply.end();
+      };
+      // More than the system's own buffers hold.
+      const count = 24;
+      const socket = await ask({ ...hello, stream }, count);
+      await eventually(() => settled().size === count);
+      expect(errorCodes()).toContain('rate_limit_exceeded');
+      expect(taken()).toBeGreaterThan(MIB / 2);
+      socket.destroy();
+      await eventually(() => taken() === 0);
+      for (let i = 0; i < 5; i++) expect((await read({ ...hello, stream })).status).toBe(200);
+      await eventually(() => taken() === 0);
+    },
+  );
 
   it('is counted while they arrive, also that of an event whose end has not come', async () => {
     const half = `data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(MIB / 2)}`;
@@ -82,10 +102,10 @@ describe('the memory of answers', () => {
       await reply.write(half);
       await reply.closed;
     };
-    expect((await harness.complete({ ...hello, stream: true })).status).toBe(500);
+    expect((await harness.complete({ ...hello, stream: true })).status).toBe(429);
     harness.gateway.bodyBudget.release(harness.orgId, room);
     await eventually(() => taken() === 0);
-    expect(errorCodes()).toEqual(['', 'stream_limit', 'internal_error']);
+    expect(errorCodes()).toEqual(['', 'stream_limit', 'rate_limit_exceeded']);
   });
 
   it('is not counted while they are small', async () => {

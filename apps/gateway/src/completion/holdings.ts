@@ -19,8 +19,8 @@ const SMALL_ANSWER_BYTES = 64 * 1024;
 
 /**
  * The shared resources that one completion holds: memory, a large-body slot, its model, an
- * admission. The completion takes them only through this class. One `release` gives them all back,
- * however the completion ends.
+ * admission. The completion takes them only through this class. One `release` gives them back,
+ * however the completion ends, but for the memory of an answer that its client has not taken yet.
  *
  * A grant of the limiter counts as held from the moment it is requested. So if the lease is lost
  * before the limiter's reply is read, the grant is known to be lost with it.

@@ -32,6 +32,10 @@ export class ResponseSink implements StreamSink {
     ]);
   }
 
+  get unsentBytes(): number {
+    return this.#exchange.response.writableLength;
+  }
+
   write(text: string): boolean {
     const { response } = this.#exchange;
     const isTaken = response.write(text);

@@ -26,6 +26,7 @@ const LAST = event('a', 'stop');
 /** A reader that catches up long after the end of the answer. */
 class SlowSink implements StreamSink {
   onDrain: (() => void) | null = null;
+  unsentBytes = 0;
   begin(): void {}
   write(): boolean {
     setTimeout(() => this.onDrain?.(), 200);

@@ -29,6 +29,7 @@ class Controller {
 
 class Sink implements StreamSink {
   onDrain: (() => void) | null = null;
+  unsentBytes = 0;
   slow = false;
   begun = false;
   writes: string[] = [];

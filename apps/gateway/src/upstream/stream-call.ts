@@ -1,5 +1,5 @@
 import type { Refusal } from '@tidegate/contracts';
-import { INTERNAL_ERROR } from '../refusals.ts';
+import { BUSY } from '../refusals.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { MODEL_FAILED } from './refused.ts';
 import type { StreamRewriter } from './stream-rewriter.ts';
@@ -20,6 +20,8 @@ export interface StreamSink {
   begin(): void;
   /** Returns false if the reader is slow. `onDrain` is called when it has caught up. */
   write(text: string): boolean;
+  /** What the reader has not taken yet. */
+  readonly unsentBytes: number;
   onDrain: (() => void) | null;
 }
 
@@ -54,10 +56,12 @@ export class StreamCall extends UpstreamCall {
     const eventsBefore = rewriter.events;
     rewriter.push(bytes);
     if (this.#begun && rewriter.events > eventsBefore) this.#pause.refresh();
-    if (!this.#relay() && !rewriter.done) this.#pauseModel();
-    if (rewriter.failure) this.#fail(rewriter.failure);
+    const isSlow = !this.#relay();
+    if (isSlow && !rewriter.done) this.#pauseModel();
+    const unsentBytes = isSlow ? this.#sink.unsentBytes : 0;
+    if (!this.memory.holdAnswer(rewriter.partialBytes + unsentBytes)) this.#breakOff('stream_limit', BUSY);
+    else if (rewriter.failure) this.#fail(rewriter.failure);
     else if (rewriter.done) this.#complete();
-    else if (!this.memory.holdAnswer(rewriter.partialBytes)) this.#breakOff('stream_limit', INTERNAL_ERROR);
   }
 
   protected onBodyEnd(): void {

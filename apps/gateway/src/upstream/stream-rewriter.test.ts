@@ -90,8 +90,10 @@ describe('a rewritten stream', () => {
   });
 
   it('is not complete if the model gave it up, even if it says so and sends [DONE]', () => {
-    for (const reason of ['abort', 'error']) {
-      const { chunks, rewriter } = rewrite(delta('Half') + delta(' of', reason) + event('[DONE]'));
+    for (const reason of ['abort', 'aborted', 'cancelled', 'error']) {
+      const { chunks, rewriter } = rewrite(
+        delta('Half') + delta(' of', reason) + delta('', 'stop') + event('[DONE]'),
+      );
       expect(chunks.at(-1)).toEqual(chunk({ content: ' of' }));
       expect([rewriter.done, rewriter.failure?.message]).toEqual([
         false,

@@ -3,7 +3,14 @@ import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts
 import { EventReader } from './event-reader.ts';
 import { ENDED_EARLY, isErrorEvent, refusalOfErrorEvent, TOO_LARGE, UNREADABLE } from './refused.ts';
 import { SseParser } from './sse-parser.ts';
-import { type AnswerUsage, type FinishReason, finishReason, usageJson, validUsage } from './usage.ts';
+import {
+  type AnswerUsage,
+  type FinishReason,
+  finishReason,
+  isCutOff,
+  usageJson,
+  validUsage,
+} from './usage.ts';
 
 export interface StreamOptions {
   /** Limit for everything that is relayed, including `[DONE]`. */
@@ -177,6 +184,7 @@ export class StreamRewriter {
     const reason = finishReason(finish_reason);
     this.#reason = reason ?? this.#reason;
     this.#onPiece(JSON.stringify(content));
+    if (isCutOff(finish_reason)) this.failure = ENDED_EARLY;
     if (this.failure === null) this.started = true;
     return reason === null;
   }

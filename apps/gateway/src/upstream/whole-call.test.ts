@@ -75,7 +75,7 @@ describe("a model's whole answer", () => {
   });
 
   it('that the model gave up is no answer, whatever it says', () => {
-    for (const reason of ['abort', 'error'])
+    for (const reason of ['abort', 'aborted', 'cancelled', 'error'])
       expect(parseAnswer(bodyOf({ content: 'Half of' }, reason), identity, '')).toMatchObject({
         code: 'upstream_error',
         message: 'The model ended its answer too early.',

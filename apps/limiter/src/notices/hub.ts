@@ -57,7 +57,7 @@ export class NoticeHub {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Tells only the listeners of this limiter, but at once. */
+  /** Tells only the listeners of this limiter, but immediately. */
   tell(notice: PublishedNotice): void {
     for (const listener of this.#listeners) listener(notice);
   }

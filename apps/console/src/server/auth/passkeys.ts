@@ -112,21 +112,23 @@ async function add(
     auth.api.verifyPasskeyRegistration({ body, headers, asResponse: true }),
   );
   if (!response.ok) return 'failed';
-  await turnOn(db, userId, session.session.token);
-  return 'added';
+  return (await turnOn(db, userId, session.session.token)) ? 'added' : 'failed';
 }
 
 /**
  * Makes a passkey the second factor of an account that had none. That ends all sessions but one:
- * they began without it.
+ * they began without it. False: the account's passkeys have been removed meanwhile.
  */
-const turnOn = (db: Db, userId: string, kept: string): Promise<void> =>
+const turnOn = (db: Db, userId: string, kept: string): Promise<boolean> =>
   db.$transaction(async (tx) => {
+    await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${userId} FOR UPDATE`;
+    if ((await tx.passkey.count({ where: { userId } })) === 0) return false;
     const { count } = await tx.user.updateMany({
       where: { id: userId, twoFactorEnabled: false },
       data: { twoFactorEnabled: true },
     });
     if (count > 0) await tx.session.deleteMany({ where: { userId, token: { not: kept } } });
+    return true;
   });
 
 const remove = ({ db }: PasskeysOptions, userId: string, id: string): ReturnType<Passkeys['remove']> =>
@@ -166,7 +168,10 @@ async function signIn(
   if (!response.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
   const { session, user } = (await response.json()) as SignedIn;
   // The console may have ended between storing the account's first passkey and this.
-  await turnOn(db, user.id, session.token);
+  if (!(await turnOn(db, user.id, session.token))) {
+    await db.session.deleteMany({ where: { token: session.token } });
+    return { outcome: 'wrong', userId: user.id };
+  }
   const cookies = devices.remember(response, headers, user, 'second factor');
   return { outcome: 'signed in', headers: cookies, userId: user.id };
 }
