@@ -67,7 +67,7 @@ function expectedChunks(sees: Kind<'stream'> | Kind<'incomplete'>): object[] {
   return [
     choice({ role: 'assistant', content: '' }, null),
     ...sees.pieces.map((content, i) => choice({ content }, i === sees.pieces.length - 1 ? finish : null)),
-    ...(sees.kind === 'stream' && sees.usage ? [{ choices: [], usage: sees.usage }] : []),
+    ...(sees.kind === 'stream' ? [{ choices: [], usage: sees.usage }] : []),
   ];
 }
 

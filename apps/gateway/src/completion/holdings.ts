@@ -146,9 +146,9 @@ export class Holdings {
   }
 
   /**
-   * Gives everything back but the memory of the answer, once. When it resolves, the slots are free and the reservation is
-   * settled. It never fails the answer: if the limiter does not acknowledge soon, the call is sent
-   * again in the background.
+   * Gives everything back but the memory of the answer, once. When it resolves, the slots are free
+   * and the reservation is settled. It never fails the answer: if the limiter does not acknowledge
+   * soon, the call is sent again in the background.
    * @param firstChunkAtMs monotonic; null if no stream has begun
    */
   async release(ending: Ending, firstChunkAtMs: number | null): Promise<void> {

@@ -12,7 +12,7 @@ import { admit, reserve } from './admit.ts';
 import { callModel } from './call-model.ts';
 import type { Completion } from './completion.ts';
 import { checkCondition } from './condition.ts';
-import { findModel, modelNotFound } from './find-model.ts';
+import { findModel, MODEL_NOT_FOUND } from './find-model.ts';
 import { checkFit } from './fit.ts';
 import { Holdings } from './holdings.ts';
 import { prepare } from './prepare.ts';
@@ -80,7 +80,7 @@ async function answerTo(
   held.takeModel(model.modelId);
   // Look the model up again: it may have fallen asleep before it was marked as in use.
   const current = gateway.catalog.get(model.modelId);
-  return current ? serve(gateway, completion, request, current) : modelNotFound(model.name);
+  return current ? serve(gateway, completion, request, current) : MODEL_NOT_FOUND;
 }
 
 async function serve(

@@ -5,7 +5,7 @@ import type { Gateway } from '../gateway.ts';
 import type { DataUrls } from '../images/fetch.ts';
 import type { Completion } from './completion.ts';
 import { COULD_NOT_START, checkCondition, STILL_STARTING, STOPPED } from './condition.ts';
-import { modelNotFound } from './find-model.ts';
+import { MODEL_NOT_FOUND } from './find-model.ts';
 
 export interface PrepareInput {
   readonly model: CatalogModel;
@@ -33,7 +33,7 @@ export async function prepare(
   const dataUrls = await fetchImages(gateway, completion, linkedImages);
   if (endsEarly(dataUrls)) return dataUrls;
   const current = gateway.catalog.get(model.modelId);
-  if (!current) return modelNotFound(model.name);
+  if (!current) return MODEL_NOT_FOUND;
   const readiness = checkCondition(current);
   if (endsEarly(readiness)) return readiness;
   if (readiness === 'ready') return { model: current, dataUrls };
@@ -73,7 +73,7 @@ async function wakeUp(
   if (exchange.aborted) return exchange.aborted;
   if (outcome === 'stopped') return STOPPED;
   // An owner may have deleted the model while the request was waiting for it.
-  if (outcome === 'failed') return catalog.get(model.modelId) ? COULD_NOT_START : modelNotFound(model.name);
+  if (outcome === 'failed') return catalog.get(model.modelId) ? COULD_NOT_START : MODEL_NOT_FOUND;
   if (outcome === 'starting') return STILL_STARTING;
-  return catalog.get(model.modelId) ?? modelNotFound(model.name);
+  return catalog.get(model.modelId) ?? MODEL_NOT_FOUND;
 }

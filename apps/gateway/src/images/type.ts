@@ -11,7 +11,7 @@ const BEGINNINGS: readonly (readonly [ImageType, RegExp])[] = [
 ];
 const LONGEST_BYTES = 12;
 
-/** The type of an image by its first bytes, whatever it claims to be. Null: none that is accepted. */
+/** The type of an image by its first bytes, whatever it claims to be. Null: no accepted one. */
 export function imageTypeOf(bytes: Uint8Array): ImageType | null {
   const begin = Buffer.from(bytes.subarray(0, LONGEST_BYTES)).toString('hex');
   return BEGINNINGS.find(([, beginning]) => beginning.test(begin))?.[0] ?? null;

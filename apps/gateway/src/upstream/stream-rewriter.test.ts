@@ -282,6 +282,14 @@ describe('the usage of a stream', () => {
     expect(rewrite(last).rewriter.usage).toEqual({ promptTokens: 3, completionTokens: 4 });
   });
 
+  it('needs no total', () => {
+    for (const total_tokens of [undefined, null])
+      expect(rewrite(delta('a', 'stop') + usageEvent({ ...usage, total_tokens })).rewriter.usage).toEqual({
+        promptTokens: 3,
+        completionTokens: 4,
+      });
+  });
+
   it('is dropped if it does not add up or exceeds the reservation', () => {
     for (const bad of [
       { ...usage, total_tokens: 8 },
@@ -293,7 +301,7 @@ describe('the usage of a stream', () => {
     }
   });
 
-  it('is sent in one extra chunk before [DONE], only if requested and reported', () => {
+  it('is sent in one extra chunk before [DONE] if requested, and is null there if the model reported none', () => {
     const tailOf = (text: string, includeUsage: boolean) =>
       rewrite(text, { ...limits, includeUsage }).rewriter.tail;
     const reported = delta('a', 'stop') + usageEvent(usage);
@@ -301,8 +309,10 @@ describe('the usage of a stream', () => {
     const [extra, done] = tailOf(reported, true).split('\n\n');
     expect(JSON.parse(extra?.slice(6) ?? '')).toEqual({ ...chunk({}), choices: [], usage });
     expect(done).toBe('data: [DONE]');
-    for (const missing of ['', usageEvent({ ...usage, total_tokens: 8 })])
-      expect(tailOf(delta('a', 'stop') + missing, true)).toBe('data: [DONE]\n\n');
+    for (const missing of ['', usageEvent({ ...usage, total_tokens: 8 })]) {
+      const [without] = tailOf(delta('a', 'stop') + missing, true).split('\n\n');
+      expect(JSON.parse(without?.slice(6) ?? '')).toEqual({ ...chunk({}), choices: [], usage: null });
+    }
   });
 });
 

@@ -202,8 +202,9 @@ export class StreamRewriter {
       this.failure = ENDED_EARLY;
       return;
     }
-    const usage = this.#options.includeUsage ? this.usage : null;
-    const usageChunk = usage ? `${this.#head}],"usage":${usageJson(usage)}}\n\n` : '';
+    const usageChunk = this.#options.includeUsage
+      ? `${this.#head}],"usage":${usageJson(this.usage)}}\n\n`
+      : '';
     this.tail = `${usageChunk}data: ${DONE}\n\n`;
     // Count the tail first. If it does not fit, no finish reason may be relayed either.
     this.#bytesOut += Buffer.byteLength(this.tail);

@@ -15,11 +15,9 @@ type UsageMember = Readonly<Record<'prompt_tokens' | 'completion_tokens' | 'tota
  */
 export function validUsage(reported: unknown, reservedTokens: number): AnswerUsage | null {
   if (typeof reported !== 'object' || reported === null) return null;
-  const {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: total,
-  } = reported as UsageMember;
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens } = reported as UsageMember;
+  // Some models leave it out.
+  const total = total_tokens ?? prompt + completion;
   if (!usageIsValid({ prompt, completion, total, reservedTokens })) return null;
   return { promptTokens: prompt, completionTokens: completion };
 }

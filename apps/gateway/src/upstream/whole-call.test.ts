@@ -116,7 +116,6 @@ describe("a model's whole answer", () => {
       { prompt_tokens: -1, completion_tokens: 1, total_tokens: 0 },
       { prompt_tokens: 1.5, completion_tokens: 1.5, total_tokens: 3 },
       { prompt_tokens: '1', completion_tokens: 1, total_tokens: 2 },
-      { prompt_tokens: 1, completion_tokens: 1 },
       [],
       'x',
     ]) {

@@ -104,8 +104,8 @@ export class Fleet {
   }
 
   /**
-   * Starts or stops a model for an owner. Resolves when that has begun and is written to Postgres.
-   * Undefined: there is no such model.
+   * Starts or stops a model for an owner. Resolves when that has begun, is written to Postgres, and
+   * is known to all gateways, or after a while. Undefined: there is no such model.
    */
   async command(modelId: string, wish: 'start' | 'stop'): Promise<ModelStatus | undefined> {
     const supervisor = this.#supervisors.get(modelId);
@@ -113,6 +113,7 @@ export class Fleet {
     supervisor.dispatch({ type: wish });
     if (!(await this.#deps.writer.flushOne(modelId, this.#deps.timings.persistMs)))
       throw new Error('the condition could not be written in time');
+    await this.#deps.gateways.acknowledged(this.#deps.catalog.revision, this.#deps.timings.acknowledgeMs);
     return supervisor.status();
   }
 
