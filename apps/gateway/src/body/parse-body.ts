@@ -7,7 +7,7 @@ import {
 } from '@tidegate/contracts';
 import { withoutByteOrderMark } from '../bytes/byte-order-mark.ts';
 
-/** Parses and validates a body, skipping a byte order mark. It does not check the bytes of images. */
+/** Parses and validates a body, skipping a byte order mark. It leaves the bytes of images alone. */
 export function parseBody(body: Uint8Array): CompletionRequest | Refusal {
   if (!isUtf8(body)) return NOT_UTF8;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
