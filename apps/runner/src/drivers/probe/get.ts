@@ -22,14 +22,23 @@ export type NoAnswer = string;
 export type Get = (request: GetRequest, signal: AbortSignal) => Promise<GetResponse | NoAnswer>;
 
 /** Sends one GET on its own connection. Follows no redirects. Never throws. */
-export function get(
+export const get: Get = (request, signal) => send(request, signal);
+
+/** As `get`, but a POST of an empty object. */
+export const postNothing: Get = (request, signal) => send(request, signal, '{}');
+
+function send(
   { url, key, timeoutMs }: GetRequest,
   signal: AbortSignal,
+  body?: string,
 ): Promise<GetResponse | NoAnswer> {
   return withDeadline(timeoutMs, signal, async (limited, expired) => {
     try {
-      const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
-      const answer = await sendRequest({ url, headers, signal: limited });
+      const headers = {
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      };
+      const answer = await sendRequest({ url, headers, body, signal: limited });
       return {
         status: answer.statusCode ?? 0,
         contentType: (answer.headers['content-type'] ?? '').toLowerCase(),

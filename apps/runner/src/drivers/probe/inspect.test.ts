@@ -15,12 +15,13 @@ interface Said {
 }
 
 /**
- * A server with these answers at /v1/models and, to a GET, at /v1/chat/completions. It answers 404
- * otherwise.
+ * A server with these answers at /v1/models and, to a GET and a POST, at /v1/chat/completions. It
+ * answers 404 otherwise.
  */
-async function serverThat(models?: Said, completions?: Said): Promise<Upstream> {
-  server = await startUpstream(async ({ path }, reply) => {
-    const said = path === '/v1/models' ? models : path === '/v1/chat/completions' ? completions : undefined;
+async function serverThat(models?: Said, completions?: Said, posted?: Said): Promise<Upstream> {
+  server = await startUpstream(async ({ method, path }, reply) => {
+    const there = method === 'POST' ? posted : completions;
+    const said = path === '/v1/models' ? models : path === '/v1/chat/completions' ? there : undefined;
     const { status = 200, type = 'application/json', body = '' } = said ?? { status: 404 };
     reply.start({ status, headers: { 'content-type': type } });
     await reply.write(body);
@@ -231,7 +232,25 @@ describe('a server without a list', () => {
     const upstream = await serverThat(models, completions);
     const sentence = `No chat completions API at ${upstream.url}/v1: /models answered ${answered}.`;
     expect(await find(upstream)).toEqual(answered === null ? null : wrong(sentence));
-    expect(new Set(upstream.requests.map(({ method }) => method))).toEqual(new Set(['GET']));
+    const posted = upstream.requests.filter(({ method }) => method !== 'GET');
+    expect(posted.map(({ body }) => String(body))).toEqual(answered === null ? [] : ['{}']);
+  });
+
+  it.each([
+    ['answers 400 to a POST of nothing', { status: 400 }, null],
+    ['fails at a POST of nothing', { status: 500 }, null],
+    ['answers a POST of nothing', { body: '{}' }, null],
+    ['asks for a key', { status: 401 }, 'The server asks for an upstream key (401), and the model has none.'],
+  ] as const)(
+    'has a chat completions API where a GET finds nothing, if it %s',
+    async (_does, posted, problem) => {
+      const upstream = await serverThat(undefined, undefined, posted);
+      expect(await find(upstream)).toEqual(problem === null ? null : wrong(problem));
+    },
+  );
+
+  it('has a chat completions API if it takes no GET at all', async () => {
+    expect(await find(await serverThat({ status: 501 }, { status: 501 }))).toBeNull();
   });
 
   it('has none when the runner started it and nothing is at either path', async () => {

@@ -1,5 +1,5 @@
 import type { UpstreamAccess } from '../upstream-access.ts';
-import { type Get, type GetResponse, get, type NoAnswer } from './get.ts';
+import { type Get, type GetResponse, get, type NoAnswer, postNothing } from './get.ts';
 import { describeServed, type ServedModel, servedModels, serves } from './served-models.ts';
 
 /** An empty name stands for any model. */
@@ -32,8 +32,8 @@ export type Problem =
 const MAX_URL_LENGTH = 200;
 
 /**
- * Finds out whether calls can work. It sends only GETs, so nothing is completed, and no server
- * loads a model. Null: no problem was found.
+ * Finds out whether calls can work. It sends GETs, and at most a POST of an empty object, so nothing
+ * is completed, and no server loads a model. Null: no problem was found.
  */
 export async function inspect(server: InspectedServer, signal: AbortSignal): Promise<Problem | null> {
   const answer = await ask(server, '/models', signal);
@@ -90,8 +90,12 @@ async function inspectRoute(
   if (typeof answer === 'object' && answer.status === 403) return null;
   const problem = problemOf(answer, server);
   if (problem || typeof answer === 'string') return problem;
-  const absent = answer.status === 404 || (answer.status >= 300 && answer.status < 400) || isPage(answer);
-  if (!absent) return null;
+  if (!isAbsent(answer)) return null;
+  // Some servers answer a GET with 404 at a path that takes only POST.
+  const { key, timeoutMs } = server;
+  const posted = await postNothing({ url: `${server.baseUrl}/chat/completions`, key, timeoutMs }, signal);
+  if (typeof posted === 'object' && !isAbsent(posted))
+    return posted.status === 401 ? keyRefused(401, server) : null;
   const url = server.baseUrl.slice(0, MAX_URL_LENGTH);
   return misconfigured(`No chat completions API at ${url}: /models answered ${describeList(list)}.`);
 }
@@ -110,7 +114,8 @@ const ask = (server: InspectedServer, path: string, signal: AbortSignal) => {
 function problemOf(answer: GetResponse | NoAnswer, server: InspectedServer): Problem | null {
   if (typeof answer === 'string') return { kind: 'no_answer', words: answer };
   const { status } = answer;
-  if (status >= 500) return { kind: 'no_answer', words: `HTTP ${status}` };
+  // Some servers answer 501 to every GET, because they take only POST.
+  if (status >= 500 && status !== 501) return { kind: 'no_answer', words: `HTTP ${status}` };
   return status === 401 || status === 403 ? keyRefused(status, server) : null;
 }
 
@@ -122,6 +127,10 @@ const keyRefused = (status: number, { key }: InspectedServer): Problem =>
   );
 
 export const misconfigured = (sentence: string): Problem => ({ kind: 'misconfigured', sentence });
+
+/** Whether nothing is at the path that answers this. */
+const isAbsent = (answer: GetResponse): boolean =>
+  answer.status === 404 || (answer.status >= 300 && answer.status < 400) || isPage(answer);
 
 /** Whether this looks like the page that a web server sends for any path. */
 const isPage = ({ status, contentType }: GetResponse): boolean =>
