@@ -32,7 +32,7 @@ export type Problem =
 const MAX_URL_LENGTH = 200;
 
 /**
- * Finds out whether calls can work. It sends GETs, and at most a POST of an empty object, so nothing
+ * Finds out whether calls can work. It sends GETs, and at most a POST of an empty object: nothing
  * is completed, and no server loads a model. Null: no problem was found.
  */
 export async function inspect(server: InspectedServer, signal: AbortSignal): Promise<Problem | null> {
