@@ -423,4 +423,13 @@ describe('autoscalers', () => {
     expect(read('apps/gateway/src/observe/gauges.ts')).toContain("'requests_in_flight'");
     expect(read('apps/metering/src/metrics.ts')).toContain("'tidegate_metering_oldest_job_seconds'");
   });
+
+  it('of the gateway also follows CPU, which needs no adapter: 60 % of one core', () => {
+    const metrics = scaled.find(({ metadata }) => metadata.name === 'gateway').spec.metrics;
+    expect(metrics.at(-1)).toEqual({
+      type: 'Resource',
+      resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 60 } },
+    });
+    expect(containerOf('gateway').resources.requests.cpu).toBe('1');
+  });
 });
