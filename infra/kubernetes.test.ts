@@ -205,10 +205,18 @@ describe('each pod', () => {
     expect(maxSurge).toBeGreaterThan(0);
   });
 
+  const longestMs = 630_000;
+
   it('of the gateway has time for the longest answer', () => {
     const delayMs = Number(variablesOf('gateway').get('SHUTDOWN_DELAY_MS').value);
-    const longestMs = 630_000;
     expect(podOf('gateway').terminationGracePeriodSeconds * 1_000).toBeGreaterThan(delayMs + longestMs);
+  });
+
+  it('of an ingress controller that reloads has time for the longest answer, by the guide and the example', () => {
+    for (const path of ['docs/kubernetes.md', 'infra/kubernetes/example/ingress.yaml']) {
+      const [, seconds] = /`worker-shutdown-timeout: (\d+)s`/.exec(read(path)) ?? [];
+      expect(Number(seconds) * 1_000).toBeGreaterThan(longestMs);
+    }
   });
 });
 
