@@ -268,6 +268,13 @@ describe('the environment', () => {
   });
 });
 
+describe('the pod of ctl', () => {
+  it('is made anew and awaited before the command of the guide, because it lasts for an hour', () => {
+    const verbs = read('docs/kubernetes.md').match(/^kubectl .*\bctl\b/gm) ?? [];
+    expect(verbs.map((line) => line.split(' ')[1])).toEqual(['delete', 'apply', 'wait', 'exec', 'delete']);
+  });
+});
+
 describe('the Job of the first organization', () => {
   it("does what docker-compose.yml's does, from a file", () => {
     const { args, volumeMounts } = containerOf('bootstrap');
