@@ -344,6 +344,13 @@ describe('the network policies', () => {
     },
   );
 
+  it.each(PROGRAMS)('open no port twice to %s', (program) => {
+    const ranges: Json[] = policyOf(program).egress.flatMap(({ to, ports }: Json) => (to ? [] : ports));
+    const sorted = ranges.filter(({ protocol }) => protocol !== 'UDP').sort((a, b) => a.port - b.port);
+    const twice = sorted.slice(1).filter(({ port }, i) => port <= (sorted[i].endPort ?? sorted[i].port));
+    expect(twice).toEqual([]);
+  });
+
   it('let only gateways and the runner reach models', () => {
     expect(PROGRAMS.filter((program) => reaches(program, 8000))).toEqual(['gateway', 'runner']);
   });
