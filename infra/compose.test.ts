@@ -130,6 +130,22 @@ describe('each container of docker-compose.yml', () => {
     for (const store of Object.keys(STORES)) expect(services[store]?.user).toBe(store);
   });
 
+  it('of a store has time to end in order, and to recover its data when it starts', () => {
+    for (const store of Object.keys(STORES))
+      expect(services[store]).toMatchObject({
+        stop_grace_period: '2m',
+        healthcheck: { start_period: '10m' },
+      });
+  });
+
+  it('of a store can read its settings after a command at the head, whatever umask the checkout has', () => {
+    const text = read('docker-compose.yml');
+    const files = /^# {3}chmod a\+r (.*)$/m.exec(text)?.[1]?.replaceAll('*', '').split(' ') ?? [];
+    const mounted = [...text.matchAll(/^ {6}- \.\/(\S+?):/gm)].map(([, path = '']) => path);
+    expect(mounted).toHaveLength(4);
+    expect(mounted.filter((path) => !files.some((file) => path.startsWith(file)))).toEqual([]);
+  });
+
   it('that has a volume can write there, and where else the program must', () => {
     expect(services.postgres?.tmpfs).toContain('/var/run/postgresql');
     const writable = Object.entries(services).flatMap(([name, { volumes = [] }]) =>

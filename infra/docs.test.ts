@@ -184,6 +184,10 @@ describe('the commands on pages exist', () => {
   });
 });
 
+it('no argument of a command is SQL with a password, which lists of processes and a history would show', () => {
+  expect(wrong((page) => commandsOf(page).filter((one) => / -c .*\bPASSWORD '/.test(one)))).toEqual([]);
+});
+
 it('blocks of JSON, YAML and JavaScript can be parsed, and the bodies that curl sends', () => {
   const parsers: Record<string, (text: string) => unknown> = {
     json: JSON.parse,

@@ -205,10 +205,18 @@ describe('each pod', () => {
     expect(maxSurge).toBeGreaterThan(0);
   });
 
+  const longestMs = 630_000;
+
   it('of the gateway has time for the longest answer', () => {
     const delayMs = Number(variablesOf('gateway').get('SHUTDOWN_DELAY_MS').value);
-    const longestMs = 630_000;
     expect(podOf('gateway').terminationGracePeriodSeconds * 1_000).toBeGreaterThan(delayMs + longestMs);
+  });
+
+  it('of an ingress controller that reloads has time for the longest answer, by the guide and the example', () => {
+    for (const path of ['docs/kubernetes.md', 'infra/kubernetes/example/ingress.yaml']) {
+      const [, seconds] = /`worker-shutdown-timeout: (\d+)s`/.exec(read(path)) ?? [];
+      expect(Number(seconds) * 1_000).toBeGreaterThan(longestMs);
+    }
   });
 });
 
@@ -257,6 +265,13 @@ describe('the environment', () => {
         }
     const { data } = documents(join(HERE, 'example/console-settings.yaml'))[0];
     expect(Object.keys(data).sort()).toEqual(['CONSOLE_URL', 'GATEWAY_PUBLIC_URL']);
+  });
+});
+
+describe('the pod of ctl', () => {
+  it('is made anew and awaited before the command of the guide, because it lasts for an hour', () => {
+    const verbs = read('docs/kubernetes.md').match(/^kubectl .*\bctl\b/gm) ?? [];
+    expect(verbs.map((line) => line.split(' ')[1])).toEqual(['delete', 'apply', 'wait', 'exec', 'delete']);
   });
 });
 
@@ -328,6 +343,13 @@ describe('the network policies', () => {
       expect(reaching).toEqual(PROGRAMS.filter((program) => compose[program].networks.includes(network)));
     },
   );
+
+  it.each(PROGRAMS)('open no port twice to %s', (program) => {
+    const ranges: Json[] = policyOf(program).egress.flatMap(({ to, ports }: Json) => (to ? [] : ports));
+    const sorted = ranges.filter(({ protocol }) => protocol !== 'UDP').sort((a, b) => a.port - b.port);
+    const twice = sorted.slice(1).filter(({ port }, i) => port <= (sorted[i].endPort ?? sorted[i].port));
+    expect(twice).toEqual([]);
+  });
 
   it('let only gateways and the runner reach models', () => {
     expect(PROGRAMS.filter((program) => reaches(program, 8000))).toEqual(['gateway', 'runner']);
@@ -422,5 +444,14 @@ describe('autoscalers', () => {
     expect(rules).toContain('tidegate_gateway_requests_in_flight_max{');
     expect(read('apps/gateway/src/observe/gauges.ts')).toContain("'requests_in_flight'");
     expect(read('apps/metering/src/metrics.ts')).toContain("'tidegate_metering_oldest_job_seconds'");
+  });
+
+  it('of the gateway also follows CPU, which needs no adapter: 60 % of one core', () => {
+    const metrics = scaled.find(({ metadata }) => metadata.name === 'gateway').spec.metrics;
+    expect(metrics.at(-1)).toEqual({
+      type: 'Resource',
+      resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 60 } },
+    });
+    expect(containerOf('gateway').resources.requests.cpu).toBe('1');
   });
 });

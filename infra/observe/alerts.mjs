@@ -9,6 +9,7 @@
 const COMPLETIONS = 'tidegate_gateway_requests_total{route="chat_completions"';
 /** Not ours to repair: the client left, or an owner's model sleeps, starts or is stopped. */
 const EXPECTED = 'code!~"client_closed|model_starting|model_unavailable|org_deleted"';
+const FAILURES = `${COMPLETIONS},status=~"0|5..",${EXPECTED}}`;
 /**
  * Models that failed and have not run since. One that starts again and again is starting in
  * between, for as long as a start takes.
@@ -37,7 +38,8 @@ export const ALERTS = [
   },
   {
     name: 'TidegateErrors',
-    expr: `sum(rate(${COMPLETIONS},status=~"0|5..",${EXPECTED}}[5m])) / sum(rate(${COMPLETIONS}}[5m])) > 0.05`,
+    // More than a few failures: where there are few requests, one of them is a large share.
+    expr: `sum(rate(${FAILURES}[5m])) / sum(rate(${COMPLETIONS}}[5m])) > 0.05 and sum(increase(${FAILURES}[5m])) > 3`,
     for: '5m',
     severity: 'page',
     summary: 'More than 5 % of the completions fail: {{ $value | humanizePercentage }}.',
@@ -158,10 +160,10 @@ export const ALERTS = [
   },
   {
     name: 'TidegateRedisNotDurable',
-    expr: 'min(tidegate_redis_append_only) == 0',
+    expr: 'min(tidegate_redis_append_only) == 0 or max(tidegate_redis_evicts) == 1',
     for: '1m',
     severity: 'page',
-    summary: 'A Redis server keeps no append-only file, or cannot write to it.',
+    summary: 'A Redis server keeps no append-only file, cannot write to it, or may evict keys.',
   },
   {
     name: 'TidegateRecovering',

@@ -213,6 +213,7 @@ export const DASHBOARDS = {
         { organizations: 'max(tidegate_limiter_recovering_organizations)' },
       ],
       ['Append-only file', 'short', { '{{instance}}': 'tidegate_redis_append_only' }],
+      ['Redis may evict keys', 'short', { '{{instance}}': 'tidegate_redis_evicts' }],
       ...process('limiter'),
     ],
   },

@@ -31,11 +31,11 @@ export class Members {
   /** Callbacks for the members. */
   readonly events = {
     died: (name: string, how: string) => this.#stopping || this.#report.died?.(name, how),
-    spawned: () => this.#noteProcesses(),
+    spawned: () => this.#record(() => this.#noteProcesses()),
     ready: (name: string) => {
-      this.#noteProcesses();
+      this.#record(() => this.#noteProcesses());
       if (this.#describe === null || this.#stopping) return;
-      this.#publish();
+      this.#record(() => this.#publish());
       this.#report.recovered?.(name);
     },
   };
@@ -82,6 +82,18 @@ export class Members {
     this.#stages.length = 0;
     removeFile(this.#files.processes);
     if (failures.length > 0) throw failures[0];
+  }
+
+  /**
+   * Once the stack runs, a full disk must not stop it. What cannot be written then is written after
+   * the next restart.
+   */
+  #record(write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      if (this.#describe === null) throw error;
+    }
   }
 
   #publish(): void {

@@ -6,6 +6,9 @@ const POLICY = '/usr/sbin/policy-rc.d';
 const DENY_ALL =
   '#!/bin/sh\n# Installed by Tidegate while it fetches redis-server: packages start no services.\nexit 101\n';
 
+/** For apt and dpkg: this process's environment, but in English, because their output is read. */
+export const aptEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, LC_ALL: 'C' });
+
 /**
  * Runs a command of apt that needs package lists. If it fails, there may be none yet, or they are
  * so old that the files are gone: fetches the lists, and tries again.

@@ -130,8 +130,10 @@ export class Supervised {
     this.#bringUpLater();
   }
 
+  /** A run that lives goes on, even if an event failed. Its end brings the next one. */
   #bringUpLater(): void {
-    if (!this.#wanted) return;
+    if (!this.#wanted || this.#run !== null) return;
+    clearTimeout(this.#retry);
     this.#retry = setTimeout(() => void this.#bringUp().catch(() => this.#bringUpLater()), this.#backoffMs);
     this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
   }

@@ -1,5 +1,5 @@
 import { findOnPath } from '@tidegate/processes';
-import { runWithLists, withoutServices } from '../apt.ts';
+import { aptEnvironment, runWithLists, withoutServices } from '../apt.ts';
 import { EmbeddedError } from '../errors.ts';
 
 /** A program that a system package installs. */
@@ -64,7 +64,7 @@ async function install(apt: string, name: string, onLog: FindProgramOptions['onL
   const command = {
     command: apt,
     args: ['install', ...patient, '-y', '-qq', '--no-install-recommends', name],
-    options: { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } },
+    options: { env: { ...aptEnvironment(), DEBIAN_FRONTEND: 'noninteractive' } },
   };
   const step = `${name} could not be installed with apt`;
   await withoutServices(() => runWithLists(step, command, onLog));

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { findOnPath, isExecutable } from '@tidegate/processes';
-import { runWithLists } from '../apt.ts';
+import { aptEnvironment, runWithLists } from '../apt.ts';
 import { EmbeddedError } from '../errors.ts';
 import { makeDirectory, runStep } from '../process.ts';
 
@@ -36,7 +36,7 @@ async function unpack({ apt, dpkg }: Tools, name: string, localDir: string): Pro
   await makeDirectory(dirname(localDir));
   const work = await mkdtemp(`${localDir}.unpacking-`);
   try {
-    const options = { cwd: work };
+    const options = { cwd: work, env: aptEnvironment() };
     await runWithLists(step, { command: apt, args: ['download', '-qq', name], options });
     const [file = name] = (await readdir(work)).filter((entry) => entry.endsWith('.deb'));
     await runStep(step, { command: dpkg, args: ['-x', join(work, file), join(work, 'tree')], options });

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { runWithLists, withoutServices } from '../apt.ts';
+import { aptEnvironment, runWithLists, withoutServices } from '../apt.ts';
 import { EmbeddedError } from '../errors.ts';
 import { makeDirectory, runStep } from '../process.ts';
 
@@ -18,7 +18,7 @@ const STEP = 'Redis could not be fetched with apt';
 /** Installs redis-server on the system, without starting or enabling its service. Needs root. */
 export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
   await withoutServices(async () => {
-    const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+    const environment = { ...aptEnvironment(), DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     const install = ['install', '-y', '-qq', '--no-install-recommends', PACKAGE];
     await runWithLists(STEP, { command: apt, args: install, options: { env: environment } }, onLog);
   });
@@ -38,12 +38,12 @@ export async function unpackWithApt(apt: string, localDir: string, onLog: OnLog)
   const tree = `${localDir}.unpacking`;
   try {
     const packages = await findMissing();
-    const download = ['download', '-qq', ...packages];
-    await runStep(STEP, { command: apt, args: download, options: { cwd: work } }, onLog);
+    const options = { cwd: work, env: aptEnvironment() };
+    await runStep(STEP, { command: apt, args: ['download', '-qq', ...packages], options }, onLog);
     await rm(tree, { recursive: true, force: true });
     await makeDirectory(tree);
     for (const file of (await readdir(work)).filter((name) => name.endsWith('.deb')))
-      await runStep(STEP, { command: 'dpkg', args: ['-x', join(work, file), tree], options: {} }, onLog);
+      await runStep(STEP, { command: 'dpkg', args: ['-x', join(work, file), tree], options }, onLog);
     await rm(localDir, { recursive: true, force: true });
     await rename(tree, localDir);
   } finally {
@@ -62,7 +62,8 @@ async function findMissing(): Promise<string[]> {
 }
 
 async function librariesOf(name: string): Promise<string[]> {
-  const { stdout } = await execute('apt-cache', ['depends', '--important', name]).catch((cause: Error) => {
+  const depends = execute('apt-cache', ['depends', '--important', name], { env: aptEnvironment() });
+  const { stdout } = await depends.catch((cause: Error) => {
     throw new EmbeddedError(`apt does not know ${name}: run "sudo apt-get update", or set REDIS_URL`, {
       cause,
     });
@@ -71,7 +72,7 @@ async function librariesOf(name: string): Promise<string[]> {
 }
 
 async function isInstalled(name: string): Promise<boolean> {
-  return execute('dpkg', ['-s', name]).then(
+  return execute('dpkg', ['-s', name], { env: aptEnvironment() }).then(
     ({ stdout }) => /^Status: install ok installed$/m.test(stdout),
     () => false,
   );

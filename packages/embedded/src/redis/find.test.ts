@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -44,6 +44,14 @@ describe('findRedis', () => {
       command: join(localDir, 'usr', 'bin', 'redis-server'),
       libraryPath: join(localDir, 'usr', 'lib', 'x86_64-linux-gnu'),
     });
+  });
+
+  it('deletes one unpacked before that cannot run, so that it is fetched again', async () => {
+    const command = join(localDir, 'usr', 'bin', 'redis-server');
+    await put(command);
+    await writeFile(command, '#!/bin/sh\nexit 127\n');
+    await expect(findRedis({ localDir })).rejects.toThrow(/^no Redis found: /);
+    expect(await readdir(directory)).not.toContain('local');
   });
 
   it.each(['Redis server v=7.0.15 sha=00000000:0 bits=64', 'Valkey server v=10.1.2 sha=00000000:0 bits=64'])(

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type Command, findOnPath, isExecutable } from '@tidegate/processes';
@@ -31,13 +31,13 @@ const OLDEST = 7;
  */
 export async function findRedis(options: FindRedisOptions): Promise<RedisServer> {
   const localDir = resolve(options.localDir);
-  const found = (await findInstalled()) ?? (await findUnpacked(localDir));
+  const found = (await findInstalled()) ?? (await findUsable(localDir));
   if (found !== undefined) return checked(found);
   const apt = await findOnPath('apt-get');
   if (apt !== undefined && (await isDebian())) {
     if (process.getuid?.() === 0) await installWithApt(apt, options.onLog);
     else await unpackWithApt(apt, localDir, options.onLog);
-    const fetched = (await findInstalled()) ?? (await findUnpacked(localDir));
+    const fetched = (await findInstalled()) ?? (await findUsable(localDir));
     if (fetched !== undefined) return checked(fetched);
   }
   throw new EmbeddedError(`no Redis found: ${instruction()}`);
@@ -50,19 +50,38 @@ export function programOf({ command, libraryPath }: RedisServer, args: readonly 
 }
 
 async function checked(server: RedisServer): Promise<RedisServer> {
-  const { command, args, options } = programOf(server, ['--version']);
-  // A server that cannot print its version reports what is wrong when it starts.
-  const said = await promisify(execFile)(command, args, { env: options.env }).catch(() => ({ stdout: '' }));
-  const [, version, major] = /\bv=((\d+)\S*)/.exec(said.stdout) ?? [];
+  // A server on PATH that cannot print its version reports what is wrong when it starts.
+  const said = (await versionOf(server)) ?? '';
+  const [, version, major] = /\bv=((\d+)\S*)/.exec(said) ?? [];
   if (version === undefined || Number(major) >= OLDEST) return server;
   throw new EmbeddedError(
-    `${command} is version ${version}, and Tidegate starts only ${OLDEST} or newer: put a newer redis-server or valkey-server first on PATH, or set REDIS_URL`,
+    `${server.command} is version ${version}, and Tidegate starts only ${OLDEST} or newer: put a newer redis-server or valkey-server first on PATH, or set REDIS_URL`,
+  );
+}
+
+/** What the server prints about its version. Undefined: it cannot run. */
+async function versionOf(server: RedisServer): Promise<string | undefined> {
+  const { command, args, options } = programOf(server, ['--version']);
+  return promisify(execFile)(command, args, { env: options.env }).then(
+    ({ stdout }) => stdout,
+    () => undefined,
   );
 }
 
 async function findInstalled(): Promise<RedisServer | undefined> {
   const command = await findOnPath(...NAMES);
   return command === undefined ? undefined : { command };
+}
+
+/**
+ * Finds a server that was unpacked. Deletes one that cannot run, so that it is fetched again: a
+ * library may be missing since the system was upgraded.
+ */
+async function findUsable(localDir: string): Promise<RedisServer | undefined> {
+  const server = await findUnpacked(localDir);
+  if (server === undefined || (await versionOf(server)) !== undefined) return server;
+  await rm(localDir, { recursive: true, force: true });
+  return undefined;
 }
 
 /**
