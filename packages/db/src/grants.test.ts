@@ -208,6 +208,7 @@ describe('the role of each service', () => {
       { name: 'prune_refusals', settings: path, callers: [metering] },
       { name: 'prune_usage_hours', settings: `${path} TimeZone=UTC`, callers: [metering] },
       { name: 'purge_organization', settings: path, callers: [console, ctl, metering] },
+      { name: 'recount_usage_hour', settings: `${path} TimeZone=UTC`, callers: [metering] },
       { name: 'recount_usage_hours', settings: `${path} TimeZone=UTC`, callers: [metering] },
     ]);
   });
