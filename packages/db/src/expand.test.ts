@@ -30,12 +30,30 @@ const CONTRACTS: readonly [what: string, words: RegExp][] = [
 ];
 const COLUMN = /\bADD COLUMN\b[^,;]*/g;
 
-function contractions(sql: string): string[] {
-  const text = sql
+/** Up to this migration, some read all requests while they held the table. */
+const BEFORE_LARGE_TABLES = '20261205000010_closed_schema';
+
+/** What reads all rows of `request`, which metering cannot write meanwhile. */
+const HOLDS_REQUESTS: readonly [what: string, words: RegExp][] = [
+  ['builds an index without ON ONLY', /\bCREATE (UNIQUE )?INDEX\b[^;]*? ON "?REQUEST\b/],
+  ['checks without NOT VALID', /\bALTER TABLE (ONLY )?"?REQUEST\b[^;]*\bCHECK\b(?![^;]*\bNOT VALID\b)/],
+];
+
+/** In capitals, without comments, on one line. */
+const bare = (sql: string): string =>
+  sql
     .replace(/--.*$/gm, '')
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/\s+/g, ' ')
     .toUpperCase();
+
+const holdsRequests = (sql: string): string[] =>
+  HOLDS_REQUESTS.filter(([, words]) => words.test(bare(sql))).map(([what]) => what);
+
+const sqlOf = (name: string): string => readFileSync(join(MIGRATIONS, name, 'migration.sql'), 'utf8');
+
+function contractions(sql: string): string[] {
+  const text = bare(sql);
   const found = CONTRACTS.filter(([, words]) => words.test(text)).map(([what]) => what);
   const needed = [...text.matchAll(COLUMN)].some(
     ([column]) => /\bNOT NULL\b/.test(column) && !/\b(DEFAULT|GENERATED|SERIAL|BIGSERIAL)\b/.test(column),
@@ -52,7 +70,7 @@ describe('a migration', () => {
   it.each(migrations.filter((name) => name > BEFORE_THE_RULE))(
     '%s only expands, so that the previous release works beside it',
     (name) => {
-      const found = contractions(readFileSync(join(MIGRATIONS, name, 'migration.sql'), 'utf8'));
+      const found = contractions(sqlOf(name));
       if (name in ALLOWED) expect(found).not.toEqual([]);
       else expect(found).toEqual([]);
     },
@@ -80,5 +98,31 @@ describe('a migration', () => {
     'REVOKE ALL ON FUNCTION f() FROM PUBLIC',
   ])('that only adds is accepted: %s', (sql) => {
     expect(contractions(sql)).toEqual([]);
+  });
+
+  it.each(migrations.filter((name) => name > BEFORE_LARGE_TABLES))(
+    '%s reads no requests while metering waits',
+    (name) => {
+      expect(holdsRequests(sqlOf(name))).toEqual([]);
+    },
+  );
+
+  it('that reads all requests is noticed', () => {
+    expect(holdsRequests(sqlOf('20261123000003_request_log'))).toHaveLength(2);
+  });
+
+  it.each([
+    'CREATE UNIQUE INDEX i ON request (day)',
+    'ALTER TABLE "request" ADD COLUMN "x" INTEGER CHECK ("x" > 0)',
+  ])('that makes metering wait for all requests is noticed: %s', (sql) => {
+    expect(holdsRequests(sql)).toHaveLength(1);
+  });
+
+  it.each([
+    'CREATE INDEX "i" ON ONLY "request"("day")',
+    'CREATE INDEX "i" ON "request_day"("day")',
+    'ALTER TABLE "request" ADD COLUMN "x" INTEGER, ADD CONSTRAINT "c" CHECK ("x" > 0) NOT VALID',
+  ])('that reads no requests is accepted: %s', (sql) => {
+    expect(holdsRequests(sql)).toEqual([]);
   });
 });

@@ -202,12 +202,13 @@ describe('the role of each service', () => {
       { name: 'create_request_partition', settings: path, callers: [metering] },
       { name: 'delete_ended_keys', settings: path, callers: [metering] },
       { name: 'delete_organization', settings: path, callers: [console, ctl] },
-      { name: 'drop_request_partition', settings: `lock_timeout=2s ${path}`, callers: [metering] },
+      { name: 'drop_request_partition', settings: `lock_timeout=200ms ${path}`, callers: [metering] },
       { name: 'leave_workload', settings: path, callers: [] },
       { name: 'prune_audit_events', settings: path, callers: [metering] },
       { name: 'prune_refusals', settings: path, callers: [metering] },
       { name: 'prune_usage_hours', settings: `${path} TimeZone=UTC`, callers: [metering] },
       { name: 'purge_organization', settings: path, callers: [console, ctl, metering] },
+      { name: 'recount_usage_hour', settings: `${path} TimeZone=UTC`, callers: [metering] },
       { name: 'recount_usage_hours', settings: `${path} TimeZone=UTC`, callers: [metering] },
     ]);
   });

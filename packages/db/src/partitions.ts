@@ -27,7 +27,8 @@ export async function ensureRequestPartitions(db: Db, days: Iterable<string>): P
  *
  * @param beforeDay UTC, `YYYY-MM-DD`; the first day to keep
  * @returns the dropped days, oldest first
- * @throws when a reader of `request` holds it for more than 2 s; the next call continues
+ * @throws when a reader of `request`, such as a dump, holds it for more than 200 ms (55P03); the
+ * next call continues
  */
 export async function dropOldRequestPartitions(db: Db, beforeDay: string): Promise<string[]> {
   assertDay(beforeDay);

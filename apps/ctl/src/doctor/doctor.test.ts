@@ -25,11 +25,13 @@ import {
   type TestRedis,
   testPostgres,
   testRedis,
+  untilOneWaitsForALock,
 } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { ctl } from '../testing/ctl.ts';
 import { differenceOf } from './ledgers.ts';
 import type { DoctorReport } from './report.ts';
+import { compareDays } from './usage.ts';
 
 const TODAY = new Date().toISOString().slice(0, 10);
 const MONTH = TODAY.slice(0, 7);
@@ -278,6 +280,82 @@ describe('doctor', () => {
       await heal();
     }
     await doctor(0);
+  });
+
+  describe('compares days with their requests', () => {
+    /** Enough rows for several pages, of an organization that has no usage. */
+    const many = () => db.$executeRaw`
+      INSERT INTO request (reservation_id, day, org_id, key_id, model_id, admitted_at, answered, streamed, reserved_tokens, charged_tokens)
+      SELECT 'many-' || i, ${TODAY}::date, 'org_many', 'key_x', 'mdl_x', now(), i % 2 = 0, false, 5, 2
+      FROM generate_series(1, 500) i`;
+    const forget = () => db.request.deleteMany({ where: { orgId: 'org_many' } });
+
+    it('in pieces that together count each request once', async () => {
+      await many();
+      try {
+        expect(await compareDays(db, TODAY, { pagesAtOnce: 1 })).toMatchObject({
+          ok: false,
+          found: `org_many, ${TODAY}: the day has 0 requests, 0 errors and 0 tokens, its rows 500, 250 and 1000`,
+        });
+      } finally {
+        await forget();
+      }
+      expect(await compareDays(db, TODAY, { pagesAtOnce: 1 })).toMatchObject({ ok: true });
+    });
+
+    it('at one moment, whatever is written between the pieces', async () => {
+      let comparing: ReturnType<typeof compareDays> | undefined;
+      await db.$transaction(async (writer) => {
+        await writer.$executeRaw`LOCK TABLE request IN ACCESS EXCLUSIVE MODE`;
+        comparing = compareDays(db, TODAY);
+        await untilOneWaitsForALock(db);
+        await writer.$executeRaw`
+          INSERT INTO request (reservation_id, day, org_id, key_id, model_id, admitted_at, answered, streamed, reserved_tokens, charged_tokens)
+          VALUES ('late', ${TODAY}::date, ${orgId}, 'key_late', 'mdl_x', now(), true, false, 5, 2)`;
+        await writer.$executeRaw`
+          INSERT INTO usage_day VALUES (${orgId}, ${TODAY}::date, 'key_late', 'mdl_x', 1, 0, 1, 1, 0, 0, 0)`;
+      });
+      try {
+        expect(await comparing).toMatchObject({ ok: true });
+        expect(await compareDays(db, TODAY)).toMatchObject({ ok: true });
+      } finally {
+        await db.request.deleteMany({ where: { keyId: 'key_late' } });
+        await db.usageDay.deleteMany({ where: { keyId: 'key_late' } });
+      }
+    });
+
+    it('for a limited time, and only warns of a day that takes longer', async () => {
+      expect(await compareDays(db, TODAY, { maxMs: 0 })).toMatchObject({
+        ok: true,
+        warning: true,
+        found: expect.stringContaining(`the requests of ${TODAY} could not be counted in 0 minutes`),
+        todo: expect.stringContaining('does not mean that anything is wrong'),
+      });
+    });
+  });
+
+  it('only warns of a statement that takes too long, and continues with the rest', async () => {
+    let examining: ReturnType<typeof doctor> | undefined;
+    await db.$transaction(async (holder) => {
+      await holder.$executeRaw`LOCK TABLE refusal_day IN ACCESS EXCLUSIVE MODE`;
+      examining = doctor(0);
+      await untilOneWaitsForALock(db);
+      // Postgres reports the end of a statement's time in the same way.
+      await db.$queryRaw`
+        SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await examining;
+    });
+    const { findings } = (await examining) ?? { findings: [] };
+    expect(findings.filter(({ ok, warning }) => !ok || warning)).toEqual([
+      {
+        check: 'refusals',
+        ok: true,
+        warning: true,
+        found: expect.stringContaining('could not be checked in time: Postgres took too long'),
+        todo: expect.stringContaining('does not mean that anything is wrong'),
+      },
+    ]);
   });
 
   describe('where metering of the previous release wrote a request without its hour', () => {

@@ -1,11 +1,11 @@
-import { type Db, SchemaVersion } from '@tidegate/db';
+import { type Db, SchemaVersion, sqlStateOf } from '@tidegate/db';
 import { DAY_MS, dayOf, monthOf } from '@tidegate/limits';
 import { withQueueAdmin } from '../queue-admin.ts';
 import { type Called, callFindings } from './calls.ts';
 import { examineLedgers, LEDGER_CHECKS, leaseFinding } from './ledgers.ts';
 import { type LiveStateReader, withLiveState } from './live-state.ts';
 import { leftWorkloadFinding, modelFinding, upstreamKeyFinding } from './models.ts';
-import { type DoctorReport, type Finding, wrong } from './report.ts';
+import { type DoctorReport, type Finding, warn, wrong } from './report.ts';
 import { compareHours, compareTimes, examineRefusals } from './rollups.ts';
 import { postgresFinding, queueFinding, redisFinding, runnerFinding, schemaFinding } from './services.ts';
 import { compareDays, compareMonths } from './usage.ts';
@@ -24,6 +24,9 @@ export interface Patient extends Called {
   /** Says in plain words why something could not be asked. */
   readonly explain: (error: unknown) => Promise<string>;
 }
+
+/** Postgres' code for a statement that took too long. */
+const TOOK_TOO_LONG = '57014';
 
 /**
  * Compares everything that must agree, and changes nothing. What does not answer is a finding, too.
@@ -78,7 +81,7 @@ async function postgresFindings(db: Db, patient: Patient): Promise<Finding[]> {
   ];
 }
 
-/** If `look` fails, each of `checks` says why. */
+/** If `look` fails, each of `checks` says why. What only takes too long is no fault. */
 async function attempt(
   { explain }: Pick<Patient, 'explain'>,
   checks: readonly string[],
@@ -88,6 +91,14 @@ async function attempt(
     return await look();
   } catch (error) {
     const why = await explain(error);
+    if (sqlStateOf(error) === TOOK_TOO_LONG)
+      return checks.map((check) =>
+        warn(
+          check,
+          `could not be checked in time: ${why}`,
+          'This does not mean that anything is wrong. Run it again while Postgres is less busy.',
+        ),
+      );
     return checks.map((check) =>
       wrong(check, `cannot be checked: ${why}`, 'Make it reachable for ctl, then run this again.'),
     );

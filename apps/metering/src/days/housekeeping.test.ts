@@ -331,6 +331,86 @@ describe('usage by the hour', () => {
     expect(await hoursOf(other)).toEqual(others);
   });
 
+  it('is counted again exactly while settlements are written, and holds up none of them', async () => {
+    const orgId = await makeOrg();
+    const yesterday = today() - DAY_MS;
+    await ensureRequestPartitions(db(), [new Date(yesterday).toISOString().slice(0, 10)]);
+    const of = (keyId: string) =>
+      settlement({
+        orgId,
+        keyId,
+        modelId: 'mdl_x',
+        reservedAtMs: yesterday,
+        streamed: true,
+        firstChunkMs: 9,
+      });
+    await writeSettlements(db(), [of('key_a'), of('key_a'), of('key_b'), of('key_c')]);
+    await db().$executeRaw`UPDATE usage_hour SET requests = 1 WHERE org_id = ${orgId} AND key_id = 'key_a'`;
+    await db().$executeRaw`DELETE FROM usage_hour WHERE org_id = ${orgId} AND key_id = 'key_b'`;
+    await db().$executeRaw`DELETE FROM usage_time WHERE org_id = ${orgId}`;
+    // Of requests that a restored table of them lacks.
+    await db().$executeRaw`
+      INSERT INTO usage_hour VALUES (${orgId}, ${new Date(yesterday)}, 'key_gone', 'mdl_x', 5, 1, 1, 1, 0, 1, 1)`;
+    let recounting: Promise<unknown> | undefined;
+    await db().$transaction(async (other) => {
+      await other.$queryRaw`SELECT FROM usage_hour WHERE org_id = ${orgId} AND key_id = 'key_a' FOR UPDATE`;
+      recounting = housekeeping().run();
+      await untilOneWaitsForALock(db());
+      await writeSettlements(db(), [of('key_b'), of('key_d'), ofDay(await makeOrg(), DAY)]);
+    });
+    await recounting;
+    const { hours, counted, times, timed } = await hoursOf(orgId);
+    expect(hours).toEqual(counted);
+    expect(hours).toHaveLength(4);
+    expect(times).toEqual(timed);
+  });
+
+  it('is left to the worker that counts it at the moment', async () => {
+    const orgId = await makeOrg();
+    await writeSettlements(db(), [ofDay(orgId, DAY)]);
+    await db().$executeRaw`DELETE FROM usage_hour WHERE org_id = ${orgId}`;
+    await db().$transaction(async (other) => {
+      await other.$queryRaw`SELECT recount_usage_hour('another', ${new Date(DAY)})`;
+      await housekeeping().run();
+      expect((await hoursOf(orgId)).hours).toEqual([]);
+    });
+    await housekeeping().run();
+    expect((await hoursOf(orgId)).hours).toHaveLength(1);
+  });
+
+  it('that takes too long to count is named and left to a later run, and the rest is counted', async () => {
+    const [slow, other] = [await makeOrg(), await makeOrg()];
+    await writeSettlements(db(), [ofDay(slow, DAYS[1]), ofDay(other, DAYS[0])]);
+    await db().$executeRaw`UPDATE usage_hour SET requests = 7 WHERE org_id = ANY(${[slow, other]})`;
+    const lines: Record<string, unknown>[] = [];
+    const destination = { write: (line: string) => lines.push(JSON.parse(line)) };
+    const keeping = housekeeping(createLogger({ service: 'metering', level: 'warn', destination }));
+    let running: Promise<unknown> | undefined;
+    await db().$transaction(async (holder) => {
+      await holder.$queryRaw`SELECT FROM usage_hour WHERE org_id = ${slow} FOR UPDATE`;
+      running = keeping.run();
+      await untilOneWaitsForALock(db());
+      // Postgres reports the end of a statement's time in the same way.
+      await db().$queryRaw`
+        SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await running;
+    });
+    expect(lines).toMatchObject([
+      {
+        msg: 'hourly usage of a day took too long to recount: the next run tries again',
+        orgId: slow,
+        day: DAYS[1],
+      },
+    ]);
+    const [left, counted] = [await hoursOf(slow), await hoursOf(other)];
+    expect(left.hours).not.toEqual(left.counted);
+    expect(counted.hours).toEqual(counted.counted);
+    await keeping.run();
+    const later = await hoursOf(slow);
+    expect(later.hours).toEqual(later.counted);
+  });
+
   it('is counted no further than the step under way when metering stops, and the stop waits for that step', async () => {
     const yesterday = today() - DAY_MS;
     await ensureRequestPartitions(db(), [new Date(yesterday).toISOString().slice(0, 10)]);
@@ -360,7 +440,17 @@ describe('usage by the hour', () => {
       return { stopping };
     });
     await stopping;
-    expect(JSON.parse(logged)).toMatchObject({ days: 1 });
+    expect(JSON.parse(logged)).toMatchObject({ hours: 1 });
+  });
+
+  it('is not counted again once it may be deleted: the histogram of its day would lose the other hours', async () => {
+    const orgId = await makeOrg();
+    const day = new Date(today() - 8 * DAY_MS);
+    await db().$executeRaw`INSERT INTO usage_time VALUES (${orgId}, 'day', ${day}, 'mdl_x', 5, NULL)`;
+    await expect(db().$queryRaw`SELECT recount_usage_hour(${orgId}, ${day})`).rejects.toThrow(
+      'usage by the hour is kept for 7 days',
+    );
+    expect((await hoursOf(orgId)).times).toMatchObject([{ durations: '5' }]);
   });
 
   it('is deleted after its time, and not before', async () => {

@@ -1,5 +1,5 @@
-import type { Db } from '@tidegate/db';
-import { KEPT_DAYS } from '@tidegate/limits';
+import { type Db, sqlStateOf } from '@tidegate/db';
+import { HOUR_MS, KEPT_DAYS } from '@tidegate/limits';
 import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import type { SettlementJobs } from '../queue/settlement-jobs.ts';
 
@@ -14,6 +14,9 @@ const MAX_ORGS = 20;
 const MAX_PURGES = 200;
 /** Days of organizations that are recounted in one run. */
 const MAX_RECOUNTS = 2_000;
+const DAY_HOURS = 24;
+/** Postgres' code for a statement that took too long. */
+const TOOK_TOO_LONG = '57014';
 
 export interface HousekeepingOptions {
   readonly db: Db;
@@ -82,8 +85,8 @@ export class Housekeeping {
     );
     const keys = await this.#deleteAll(() => db.$queryRaw<Deleted[]>`SELECT delete_ended_keys() AS rows`);
     if (keys > 0) logger.info({ keys }, 'expired page keys deleted');
-    const days = await this.#recountHours();
-    if (days > 0) logger.info({ days }, 'hourly usage recounted');
+    const hours = await this.#recountHours();
+    if (hours > 0) logger.info({ hours }, 'hourly usage recounted');
     const settlements = await queue.dropDead((orgIds) => this.#deletedOf(orgIds));
     if (settlements > 0)
       logger.info({ settlements }, "deleted organizations' settlements removed from dead letters");
@@ -121,8 +124,12 @@ export class Housekeeping {
     return new Set(orgs.map(({ id }) => id));
   }
 
+  /**
+   * Recounts the days whose hours do not add up to them, unless another worker does. Resolves to
+   * how many hours it counted.
+   */
   async #recountHours(): Promise<number> {
-    const { db } = this.#options;
+    const { db, logger } = this.#options;
     if (this.#stopped) return 0;
     const wrong = await db.$queryRaw<{ org_id: string; day: string }[]>`
       WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS.usageHours - 1}::int AS day)
@@ -136,12 +143,25 @@ export class Housekeeping {
       WHERE days.requests IS DISTINCT FROM hours.requests
         AND NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = days.org_id)
       ORDER BY days.day DESC LIMIT ${MAX_RECOUNTS}`;
-    let recounted = 0;
-    for (const { org_id: orgId, day } of wrong) {
-      if (this.#stopped) break;
-      await db.$queryRaw`SELECT recount_usage_hours(${orgId}, ${day}::date)::text`;
-      recounted++;
-    }
-    return recounted;
+    let hours = 0;
+    for (const { org_id: orgId, day } of wrong)
+      try {
+        for (let hour = 0; hour < DAY_HOURS; hour++) {
+          if (this.#stopped) return hours;
+          const at = new Date(Date.parse(day) + hour * HOUR_MS);
+          const [counted] = await db.$queryRaw<{ counted: boolean }[]>`
+            SELECT recount_usage_hour(${orgId}, ${at}) AS counted`;
+          if (!counted?.counted) return hours;
+          hours++;
+        }
+      } catch (err) {
+        // It would take too long again: others come first, and the next run tries again.
+        if (sqlStateOf(err) !== TOOK_TOO_LONG) throw err;
+        logger.warn(
+          { err, orgId, day },
+          'hourly usage of a day took too long to recount: the next run tries again',
+        );
+      }
+    return hours;
   }
 }

@@ -100,6 +100,25 @@ describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wro
   });
 });
 
+it('leaves expired rows to the next regular run while a dump reads, and says so once', async () => {
+  const expired = dayOf(Date.now() - 36 * DAY_MS);
+  await ensureRequestPartitions(db, [expired]);
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => lines.push(JSON.parse(line)) };
+  const logger = createLogger({ service: 'metering', level: 'info', destination });
+  const partitions = new DayPartitions({ db, logger, nowMs: Date.now, redisNowMs: clock.nowMs });
+  await db.$transaction(async (dump) => {
+    await dump.$executeRaw`LOCK TABLE request IN ACCESS SHARE MODE`;
+    await partitions.tidy();
+    await partitions.tidy();
+  });
+  const what = 'expired request rows could not be dropped, because a dump or another reader holds the table';
+  expect(lines).toMatchObject([{ level: 'warn', msg: `${what}: trying again` }]);
+  expect(await listRequestPartitions(db)).toContain(expired);
+  await partitions.tidy();
+  expect(lines).toMatchObject([{}, { msg: `resolved: ${what}` }, { days: [expired] }]);
+});
+
 it("logs once why Redis' clock, by which days begin, cannot be read", async () => {
   const { host } = new URL(redis.url);
   const refused = openRedisClock(`redis://someone:wrong@${host}`, () => {});

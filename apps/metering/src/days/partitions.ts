@@ -1,10 +1,12 @@
 import type { Settlement } from '@tidegate/contracts';
-import { type Db, dropOldRequestPartitions, ensureRequestPartitions } from '@tidegate/db';
+import { type Db, dropOldRequestPartitions, ensureRequestPartitions, sqlStateOf } from '@tidegate/db';
 import { DAY_MS, dayOf, HOUR_MS } from '@tidegate/limits';
-import { type Chore, createOutage, type Logger, startChore } from '@tidegate/runtime';
+import { type Chore, createOutage, type Logger, type Outage, startChore } from '@tidegate/runtime';
 import { firstKeptDay } from '../settlements/parse.ts';
 
 const RETRY_MS = 10_000;
+/** Postgres' code for a lock that could not be taken in time. */
+const IN_USE = '55P03';
 
 /** Redis' clock could not be read. The cause says why. */
 class NoClock extends Error {}
@@ -24,11 +26,16 @@ export interface DayPartitionsOptions {
  */
 export class DayPartitions {
   readonly #options: DayPartitionsOptions;
+  readonly #drops: Outage;
   #known = new Set<string>();
   #chore: Chore | undefined;
 
   constructor(options: DayPartitionsOptions) {
     this.#options = options;
+    this.#drops = createOutage(
+      options.logger,
+      'expired request rows could not be dropped, because a dump or another reader holds the table',
+    );
   }
 
   /**
@@ -74,14 +81,23 @@ export class DayPartitions {
     await this.#chore?.stop();
   }
 
-  /** Drops a partition only if it has expired by both clocks, because a drop cannot be undone. */
+  /**
+   * Drops a partition only if it has expired by both clocks, because a drop cannot be undone. While
+   * a reader holds the table, leaves it to the next regular run: writers wait behind each attempt.
+   */
   async tidy(): Promise<void> {
     const { db, logger, nowMs, redisNowMs } = this.#options;
     const atMs = await redisNowMs().catch((cause) => {
       throw new NoClock("Redis' clock could not be read", { cause });
     });
     await ensureRequestPartitions(db, [dayOf(atMs), dayOf(atMs + DAY_MS)]);
-    const dropped = await dropOldRequestPartitions(db, firstKeptDay(Math.min(atMs, nowMs())));
+    const dropped = await dropOldRequestPartitions(db, firstKeptDay(Math.min(atMs, nowMs()))).catch((err) => {
+      if (sqlStateOf(err) !== IN_USE) throw err;
+      this.#drops.failed(err);
+      return null;
+    });
+    if (dropped === null) return;
+    this.#drops.worked();
     if (dropped.length === 0) return;
     this.forget();
     logger.info({ days: dropped }, 'expired request rows dropped');
