@@ -139,9 +139,11 @@ describe('an exchange that differs from the description is seen by', () => {
     ['something after [DONE]', /follows \[DONE\]/, stream([ROLE, LAST, '[DONE]', LAST])],
     ['usage that nobody asked for', /nobody/, stream([ROLE, LAST, USAGE, '[DONE]'], { sent: asking(false) })],
     [
-      'usage null',
+      'usage without a total',
       /event 2/,
-      stream([ROLE, LAST, { ...USAGE, usage: null }, '[DONE]'], { sent: asking(true) }),
+      stream([ROLE, LAST, { ...USAGE, usage: { prompt_tokens: 1, completion_tokens: 1 } }, '[DONE]'], {
+        sent: asking(true),
+      }),
     ],
     ['an incomplete stream that ends in order', /not complete/, stream([ROLE, chunk({ content: 'x' })])],
     ['usage too early', /extra chunk/, stream([ROLE, USAGE, LAST, '[DONE]'])],
