@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb, type Db } from '@tidegate/db';
 import { type RunningPostgres, startPostgres } from '@tidegate/embedded';
-import { eventually, freePort } from '@tidegate/testing';
-import pg from 'pg';
+import { eventually, freePort, PATIENT_DB } from '@tidegate/testing';
 
 const SETTINGS = Object.fromEntries(
   [...readFileSync(join(import.meta.dirname, 'postgres.conf'), 'utf8').matchAll(/^(\w+) = '?(.*?)'?$/gm)].map(
@@ -14,7 +14,7 @@ const SETTINGS = Object.fromEntries(
 
 let directory: string;
 let postgres: RunningPostgres;
-let client: pg.Client;
+let db: Db;
 let log = '';
 
 beforeAll(async () => {
@@ -27,30 +27,27 @@ beforeAll(async () => {
       log += `${line}\n`;
     },
   });
-  client = new pg.Client({ connectionString: postgres.url });
-  await client.connect();
+  db = createDb(postgres.url, { ...PATIENT_DB, maxConnections: 1 });
 });
 afterAll(async () => {
-  await client?.end();
+  if (db) await closeDb(db);
   await postgres?.stop();
   rmSync(directory, { recursive: true, force: true });
 });
 
 describe('postgres.conf', () => {
   it('logs slow statements without their parameters, which may be secrets', async () => {
-    await client.query('SET log_min_duration_statement = 0');
-    await client.query('SELECT $1::text AS slow', ['secret-of-this-test']);
-    await client.query('SELECT 1 AS later');
+    await db.$executeRaw`SET log_min_duration_statement = 0`;
+    await db.$queryRaw`SELECT ${'secret-of-this-test'}::text AS slow`;
+    await db.$queryRaw`SELECT 1 AS later`;
     await eventually(() => /duration: .* later/.test(log));
     expect(log).toMatch(/duration: .* AS slow/);
     expect(log).not.toContain('secret-of-this-test');
   });
 
   it('has only settings that differ from the defaults', async () => {
-    const { rows } = await client.query(
-      'SELECT name FROM pg_settings WHERE name = ANY ($1) AND reset_val = boot_val',
-      [Object.keys(SETTINGS)],
-    );
-    expect(rows).toEqual([]);
+    const same = await db.$queryRaw`
+      SELECT name FROM pg_settings WHERE name = ANY (${Object.keys(SETTINGS)}) AND reset_val = boot_val`;
+    expect(same).toEqual([]);
   });
 });
