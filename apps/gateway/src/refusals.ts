@@ -21,6 +21,15 @@ export const BUSY = newRefusal({
   retryAfterS: 1,
 });
 
+/** The request is charged. So its client should not repeat it by itself. */
+export const NO_ROOM_FOR_ANSWER = newRefusal({
+  code: 'rate_limit_exceeded',
+  cause: 'busy',
+  message: "The API is at capacity: it has no memory left for the model's answer.",
+  retryAfterS: 1,
+  shouldRetry: false,
+});
+
 export const PLAN_UPGRADE_REQUIRED = newRefusal({
   code: 'plan_upgrade_required',
   message: "The organization's plan does not include images. Upgrade it, or send text only.",

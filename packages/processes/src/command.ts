@@ -29,7 +29,11 @@ export async function diesWithParent(command: Command): Promise<Command> {
 const knowsParentDeath = (setpriv: string): Promise<boolean> =>
   promisify(execFile)(setpriv, ['--pdeathsig', 'INT', 'true']).then(
     () => true,
-    () => false,
+    ({ code }: { readonly code?: unknown }) => {
+      // It did not even run, so it has not answered.
+      if (typeof code !== 'number') capable.delete(setpriv);
+      return false;
+    },
   );
 
 /** Finds the first executable on PATH with one of `names`. */

@@ -63,35 +63,44 @@ async function postgresFindings(db: Db, patient: Patient): Promise<Finding[]> {
   if (!schema.ok) return [postgres, schema];
   const one = (check: string, look: () => Promise<Finding>) =>
     attempt(patient, [check], async () => [await look()]);
+  const large = (check: string, look: () => Promise<Finding>) =>
+    attempt(patient, [check], async () => [await look()], { isLarge: true });
   return [
     postgres,
     schema,
-    ...(await one('month totals', () => compareMonths(db, lastMonth))),
-    ...(await one('day totals', () => compareDays(db, sinceDay))),
-    ...(await one('hours', () => compareHours(db))),
-    ...(await one('times', () => compareTimes(db))),
-    ...(await one('refusals', () => examineRefusals(db))),
+    ...(await large('month totals', () => compareMonths(db, lastMonth))),
+    ...(await large('day totals', () => compareDays(db, sinceDay))),
+    ...(await large('hours', () => compareHours(db))),
+    ...(await large('times', () => compareTimes(db))),
+    ...(await large('refusals', () => examineRefusals(db))),
     ...(await one('runners', () => runnerFinding(db))),
     ...(await one('upstream keys', () => upstreamKeyFinding(db, secretKeys))),
     ...(await one('models', () => modelFinding(db))),
     ...(await one('left workloads', () => leftWorkloadFinding(db))),
-    ...(await attempt(patient, LEDGER_CHECKS, () =>
-      withLive(patient, (live) => examineLedgers({ db, live, month })),
+    ...(await attempt(
+      patient,
+      LEDGER_CHECKS,
+      () => withLive(patient, (live) => examineLedgers({ db, live, month })),
+      { isLarge: true },
     )),
   ];
 }
 
-/** If `look` fails, each of `checks` says why. What only takes too long is no fault. */
+/**
+ * If `look` fails, each of `checks` says why. `isLarge`: it reads large tables, so it is no fault
+ * if that takes too long.
+ */
 async function attempt(
   { explain }: Pick<Patient, 'explain'>,
   checks: readonly string[],
   look: () => Promise<Finding[]>,
+  { isLarge = false } = {},
 ): Promise<Finding[]> {
   try {
     return await look();
   } catch (error) {
     const why = await explain(error);
-    if (sqlStateOf(error) === TOOK_TOO_LONG)
+    if (isLarge && sqlStateOf(error) === TOOK_TOO_LONG)
       return checks.map((check) =>
         warn(
           check,

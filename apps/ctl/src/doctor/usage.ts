@@ -80,7 +80,7 @@ export async function compareDays(
     return findingOf('day totals', `days since ${sinceDay} and their requests`, differences, RECOUNT);
   return warn(
     'day totals',
-    `the requests of ${late} could not be counted in ${maxMs / 60_000} minutes; later days agree`,
+    `the requests of ${late} could not be counted in ${maxMs / 60_000} minutes; what was counted agrees`,
     'This does not mean that anything is wrong. Run it again while Postgres is less busy, or with fewer --days.',
   );
 }

@@ -50,7 +50,7 @@ describe('the memory of answers', () => {
     ['whole answers', false],
     ['streams', true],
   ])(
-    'of %s that nobody reads counts until the client is gone, and no organization gets more than its share',
+    'of %s that nobody reads counts until the client is gone, and further ones are refused',
     async (_what, stream) => {
       let asked = 0;
       upstream = async (_request, reply) => {
@@ -81,9 +81,10 @@ describe('the memory of answers', () => {
       await reply.event({ choices: [{ delta: { content: 'a' } }] });
       await reply.write(half);
       await eventually(() => taken() > MIB / 2);
-      await reply.write('"},"finish_reason":"stop"}]}\n\n');
+      await reply.write('"}}]}\n\n');
       // What is left is the request's own body.
       await eventually(() => taken() < 1_024);
+      await reply.event({ choices: [{ delta: {}, finish_reason: 'stop' }] });
       await reply.done();
     };
     const answer = await harness.complete({ ...hello, stream: true });

@@ -132,6 +132,30 @@ describe('a relayed stream', () => {
     expect(controller.aborted).toBe(true);
   });
 
+  it('completes what has come whole, even if the reader is slow and no memory is left', async () => {
+    const { call, controller, sink } = start({}, { holdAnswer: () => false });
+    sink.slow = true;
+    sink.unsentBytes = 1_000_000;
+    const all = [event('a'), event('b', 'stop'), Buffer.from('data: [DONE]\n\n')];
+    call.onResponseData(controller, Buffer.concat(all));
+    expect(await call.outcome).toMatchObject({ kind: 'streamed' });
+    expect(sink.writes.join('').match(/"content":"b"/g)).toHaveLength(1);
+  });
+
+  it('breaks off if its reader is slow and no memory is left', async () => {
+    const { call, controller, sink } = start({}, { holdAnswer: () => false });
+    sink.slow = true;
+    call.onResponseData(controller, event('a'));
+    expect(await call.outcome).toEqual({ kind: 'broken', errorCode: 'stream_limit' });
+  });
+
+  it('counts the last piece, which is relayed only at its end', () => {
+    const held: number[] = [];
+    const { call, controller } = start({}, { holdAnswer: (bytes) => held.push(bytes) > 0 });
+    call.onResponseData(controller, event('x'.repeat(500), 'stop'));
+    expect(held.at(-1)).toBeGreaterThanOrEqual(500);
+  });
+
   it('closes its connection when it is aborted, even while it connects', async () => {
     const { call, controller } = start();
     call.abort(HUNG_UP);

@@ -1,5 +1,5 @@
 import type { Refusal } from '@tidegate/contracts';
-import { BUSY } from '../refusals.ts';
+import { NO_ROOM_FOR_ANSWER } from '../refusals.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { MODEL_FAILED } from './refused.ts';
 import type { StreamRewriter } from './stream-rewriter.ts';
@@ -59,9 +59,10 @@ export class StreamCall extends UpstreamCall {
     const isSlow = !this.#relay();
     if (isSlow && !rewriter.done) this.#pauseModel();
     const unsentBytes = isSlow ? this.#sink.unsentBytes : 0;
-    if (!this.memory.holdAnswer(rewriter.partialBytes + unsentBytes)) this.#breakOff('stream_limit', BUSY);
-    else if (rewriter.failure) this.#fail(rewriter.failure);
+    const hasRoom = this.memory.holdAnswer(rewriter.partialBytes + unsentBytes);
+    if (rewriter.failure) this.#fail(rewriter.failure);
     else if (rewriter.done) this.#complete();
+    else if (!hasRoom) this.#breakOff('stream_limit', NO_ROOM_FOR_ANSWER);
   }
 
   protected onBodyEnd(): void {
@@ -134,7 +135,9 @@ export class StreamCall extends UpstreamCall {
       this.#modelPaused = false;
       this.#sink.onDrain = null;
       this.#pause.refresh();
-      if (!this.ended) controller.resume();
+      if (this.ended) return;
+      this.memory.holdAnswer(this.#rewriter.partialBytes);
+      controller.resume();
     };
   }
 }

@@ -96,9 +96,9 @@ export class StreamRewriter {
     return this.#options.upstreamKey;
   }
 
-  /** How much has come of an event that is not complete. */
+  /** How much is kept that cannot be relayed yet: an event that is not complete, the last piece. */
   get partialBytes(): number {
-    return this.#parser.partialBytes;
+    return this.#parser.partialBytes + this.#lastPiece.length;
   }
 
   /** Events understood so far. A stream that sends bytes but no events counts as silent. */

@@ -1,5 +1,5 @@
 import { Pieces } from '../bytes/pieces.ts';
-import { BUSY } from '../refusals.ts';
+import { NO_ROOM_FOR_ANSWER } from '../refusals.ts';
 import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { parseJson } from './json.ts';
@@ -40,7 +40,7 @@ export class WholeCall extends UpstreamCall {
   protected onBody(bytes: Buffer): void {
     this.#body.add(bytes);
     if (this.#body.bytes > RECEIVED_PER_RELAYED * this.#maxBytes) this.end(TOO_LARGE);
-    else if (!this.memory.holdAnswer(this.#body.bytes)) this.end(BUSY);
+    else if (!this.memory.holdAnswer(this.#body.bytes)) this.end(NO_ROOM_FOR_ANSWER);
   }
 
   protected onBodyEnd(): void {

@@ -398,9 +398,9 @@ describe('usage by the hour', () => {
     });
     expect(lines).toMatchObject([
       {
-        msg: 'hourly usage of a day took too long to recount: the next run tries again',
+        msg: 'an hour took too long to recount: the next run tries again',
         orgId: slow,
-        day: DAYS[1],
+        at: expect.stringMatching(`^${DAYS[1]}`),
       },
     ]);
     const [left, counted] = [await hoursOf(slow), await hoursOf(other)];

@@ -145,22 +145,19 @@ export class Housekeeping {
       ORDER BY days.day DESC LIMIT ${MAX_RECOUNTS}`;
     let hours = 0;
     for (const { org_id: orgId, day } of wrong)
-      try {
-        for (let hour = 0; hour < DAY_HOURS; hour++) {
-          if (this.#stopped) return hours;
-          const at = new Date(Date.parse(day) + hour * HOUR_MS);
+      for (let hour = 0; hour < DAY_HOURS; hour++) {
+        if (this.#stopped) return hours;
+        const at = new Date(Date.parse(day) + hour * HOUR_MS);
+        try {
           const [counted] = await db.$queryRaw<{ counted: boolean }[]>`
             SELECT recount_usage_hour(${orgId}, ${at}) AS counted`;
           if (!counted?.counted) return hours;
           hours++;
+        } catch (err) {
+          // It would take too long again: others come first, and the next run tries again.
+          if (sqlStateOf(err) !== TOOK_TOO_LONG) throw err;
+          logger.warn({ err, orgId, at }, 'an hour took too long to recount: the next run tries again');
         }
-      } catch (err) {
-        // It would take too long again: others come first, and the next run tries again.
-        if (sqlStateOf(err) !== TOOK_TOO_LONG) throw err;
-        logger.warn(
-          { err, orgId, day },
-          'hourly usage of a day took too long to recount: the next run tries again',
-        );
       }
     return hours;
   }

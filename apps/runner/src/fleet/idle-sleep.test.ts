@@ -68,6 +68,24 @@ describe('a wake-on-request model that nobody uses', () => {
     await eventually(() => other.condition(model.modelId) === 'CONDITION_ASLEEP');
   });
 
+  it('is confirmed to be stopped only once every gateway has acknowledged', async () => {
+    const runner = await start({ ...UNHURRIED, acknowledgeMs: 3_600_000 });
+    const slow = await watch(runner, 'gw_slow');
+    await runner.wake(model.modelId);
+    slow.acknowledging = false;
+    let isConfirmed = false;
+    const stopped = runner.stopModel(model.modelId).then(() => {
+      isConfirmed = true;
+    });
+    await eventually(() => slow.condition(model.modelId) === 'CONDITION_STOPPED');
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
+    await eventually(async () => (await row()).condition === 'stopped');
+    expect(isConfirmed).toBe(false);
+    slow.acknowledging = true;
+    slow.report();
+    await stopped;
+  });
+
   it('keeps its process until the last gateway has acknowledged', async () => {
     const runner = await start();
     const prompt = await watch(runner, 'gw_prompt');

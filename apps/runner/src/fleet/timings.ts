@@ -25,7 +25,7 @@ export interface FleetTimings {
   readonly absentGraceMs: number;
   /** How long a gateway may take to answer a ping. Otherwise its connection counts as dead. */
   readonly pingTimeoutMs: number;
-  /** How long a refresh waits for the gateways. */
+  /** How long a refresh, a start or a stop waits for the gateways. */
   readonly acknowledgeMs: number;
   /** How long a start or stop waits for Postgres. */
   readonly persistMs: number;

@@ -46,7 +46,7 @@ describe('findRedis', () => {
     });
   });
 
-  it('deletes one unpacked before that cannot run, so that it is fetched again', async () => {
+  it('deletes one unpacked before that lacks a library, so that it is fetched again', async () => {
     const command = join(localDir, 'usr', 'bin', 'redis-server');
     await put(command);
     await writeFile(command, '#!/bin/sh\nexit 127\n');

@@ -59,7 +59,7 @@ async function checked(server: RedisServer): Promise<RedisServer> {
   );
 }
 
-/** What the server prints about its version. Undefined: it cannot run. */
+/** What the server prints about its version. Undefined: it cannot run, now or ever. */
 async function versionOf(server: RedisServer): Promise<string | undefined> {
   const { command, args, options } = programOf(server, ['--version']);
   return promisify(execFile)(command, args, { env: options.env }).then(
@@ -74,15 +74,24 @@ async function findInstalled(): Promise<RedisServer | undefined> {
 }
 
 /**
- * Finds a server that was unpacked. Deletes one that cannot run, so that it is fetched again: a
- * library may be missing since the system was upgraded.
+ * Finds a server that was unpacked. Deletes one that lacks a library, as after an upgrade of the
+ * system, so that it is fetched again.
  */
 async function findUsable(localDir: string): Promise<RedisServer | undefined> {
   const server = await findUnpacked(localDir);
-  if (server === undefined || (await versionOf(server)) !== undefined) return server;
+  if (server === undefined || !(await lacksLibrary(server))) return server;
   await rm(localDir, { recursive: true, force: true });
   return undefined;
 }
+
+const lacksLibrary = (server: RedisServer): Promise<boolean> => {
+  const { command, args, options } = programOf(server, ['--version']);
+  return promisify(execFile)(command, args, { env: options.env }).then(
+    () => false,
+    // The system's loader ends with it.
+    ({ code }: { readonly code?: unknown }) => code === 127,
+  );
+};
 
 /**
  * Finds a server in the tree that `dpkg -x` makes: usr/bin, with libraries in usr/lib/<machine>.

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/browser';
 import { newUserId } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
+import { untilOneWaitsForALock } from '@tidegate/testing';
 import { ownTestDb } from '@tidegate/testing/hooks';
 import { hashPassword } from 'better-auth/crypto';
 import { FAILURE, failOn } from '../../testing/fail-on.ts';
@@ -151,6 +152,24 @@ describe('signing in with a passkey', () => {
     expect(user.sessions).toHaveLength(1);
     await attempt(device);
     expect(await db().session.count({ where: { userId } })).toBe(2);
+  });
+
+  it('signs nobody in if the passkeys are removed meanwhile, and leaves two-factor off', async () => {
+    const device = await registered();
+    const { userId } = device;
+    const { signing } = await db().$transaction(
+      async (tx) => {
+        await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${userId} FOR NO KEY UPDATE`;
+        const signing = attempt(device);
+        await untilOneWaitsForALock(db());
+        await tx.passkey.deleteMany({ where: { userId } });
+        return { signing };
+      },
+      { timeout: 60_000 },
+    );
+    expect((await signing).step.outcome).toBe('wrong');
+    const user = await db().user.findUniqueOrThrow({ where: { id: userId }, include: { sessions: true } });
+    expect([user.twoFactorEnabled, user.sessions]).toEqual([false, []]);
   });
 
   it('works up to the highest counter of a security key, and not with a counter that was used', async () => {

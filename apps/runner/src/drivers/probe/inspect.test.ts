@@ -249,6 +249,11 @@ describe('a server without a list', () => {
     },
   );
 
+  it('may be away for a moment where a GET finds nothing', async () => {
+    const upstream = await serverThat(undefined, undefined, { status: 503 });
+    expect(await find(upstream)).toEqual({ kind: 'no_answer', words: 'HTTP 503' });
+  });
+
   it('has a chat completions API if it takes no GET at all', async () => {
     expect(await find(await serverThat({ status: 501 }, { status: 501 }))).toBeNull();
   });

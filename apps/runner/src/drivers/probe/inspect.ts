@@ -30,6 +30,8 @@ export type Problem =
   | { readonly kind: 'misconfigured'; readonly sentence: string };
 
 const MAX_URL_LENGTH = 200;
+/** What a proxy answers for a server that is away. */
+const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /**
  * Finds out whether calls can work. It sends GETs, and at most a POST of an empty object: nothing
@@ -94,8 +96,9 @@ async function inspectRoute(
   // Some servers answer a GET with 404 at a path that takes only POST.
   const { key, timeoutMs } = server;
   const posted = await postNothing({ url: `${server.baseUrl}/chat/completions`, key, timeoutMs }, signal);
-  if (typeof posted === 'object' && !isAbsent(posted))
-    return posted.status === 401 ? keyRefused(401, server) : null;
+  if (typeof posted === 'string') return { kind: 'no_answer', words: posted };
+  if (AWAY.has(posted.status)) return { kind: 'no_answer', words: `HTTP ${posted.status}` };
+  if (!isAbsent(posted)) return posted.status === 401 ? keyRefused(401, server) : null;
   const url = server.baseUrl.slice(0, MAX_URL_LENGTH);
   return misconfigured(`No chat completions API at ${url}: /models answered ${describeList(list)}.`);
 }
