@@ -22,6 +22,8 @@ export interface FindRedisOptions {
 const NAMES = ['redis-server', 'valkey-server'];
 /** Older ones do not understand infra/redis.acl. The first Valkey is version 7. */
 const OLDEST = 7;
+/** The code with which the system's loader ends. */
+const LACKS_LIBRARY = 127;
 
 /**
  * Finds a Redis server: on PATH, or unpacked earlier under `localDir`. If there is none, gets one
@@ -51,7 +53,7 @@ export function programOf({ command, libraryPath }: RedisServer, args: readonly 
 
 async function checked(server: RedisServer): Promise<RedisServer> {
   // A server on PATH that cannot print its version reports what is wrong when it starts.
-  const said = (await versionOf(server)) ?? '';
+  const { said = '' } = await versionOf(server);
   const [, version, major] = /\bv=((\d+)\S*)/.exec(said) ?? [];
   if (version === undefined || Number(major) >= OLDEST) return server;
   throw new EmbeddedError(
@@ -59,12 +61,12 @@ async function checked(server: RedisServer): Promise<RedisServer> {
   );
 }
 
-/** What the server prints about its version. Undefined: it cannot run, now or ever. */
-async function versionOf(server: RedisServer): Promise<string | undefined> {
+/** What the server prints about its version, or with which code it ends because it cannot run. */
+async function versionOf(server: RedisServer): Promise<{ readonly said?: string; readonly code?: unknown }> {
   const { command, args, options } = programOf(server, ['--version']);
   return promisify(execFile)(command, args, { env: options.env }).then(
-    ({ stdout }) => stdout,
-    () => undefined,
+    ({ stdout }) => ({ said: stdout }),
+    ({ code }: { readonly code?: unknown }) => ({ code }),
   );
 }
 
@@ -79,19 +81,10 @@ async function findInstalled(): Promise<RedisServer | undefined> {
  */
 async function findUsable(localDir: string): Promise<RedisServer | undefined> {
   const server = await findUnpacked(localDir);
-  if (server === undefined || !(await lacksLibrary(server))) return server;
+  if (server === undefined || (await versionOf(server)).code !== LACKS_LIBRARY) return server;
   await rm(localDir, { recursive: true, force: true });
   return undefined;
 }
-
-const lacksLibrary = (server: RedisServer): Promise<boolean> => {
-  const { command, args, options } = programOf(server, ['--version']);
-  return promisify(execFile)(command, args, { env: options.env }).then(
-    () => false,
-    // The system's loader ends with it.
-    ({ code }: { readonly code?: unknown }) => code === 127,
-  );
-};
 
 /**
  * Finds a server in the tree that `dpkg -x` makes: usr/bin, with libraries in usr/lib/<machine>.
