@@ -86,6 +86,11 @@ export function isRefusedForNow(error: unknown): boolean {
   );
 }
 
+/** Postgres' code for a statement that took too long. */
+export const TOOK_TOO_LONG = '57014';
+/** Postgres' code for a lock that could not be taken in time. */
+export const LOCK_NOT_AVAILABLE = '55P03';
+
 /** The SQLSTATE of an error that Postgres reported. */
 export const sqlStateOf = (error: unknown): string | undefined =>
   isNativeError(error) ? reportedBy(error).originalCode : undefined;

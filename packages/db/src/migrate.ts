@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { connect, queryWithin } from './connect.ts';
+import { LOCK_NOT_AVAILABLE } from './explain.ts';
 import { postgresTooOld } from './server-version.ts';
 
 /**
@@ -21,8 +22,6 @@ const TRY_AGAIN_MS = 3_000;
 const PATIENCE_MS = 10 * 60_000;
 /** Another migrator may wait for tables as long as this one, and only then do its work. */
 const OTHER_MIGRATOR_FACTOR = 2;
-/** Postgres' code for a lock that could not be taken in time. */
-const LOCK_NOT_AVAILABLE = '55P03';
 /**
  * Postgres' code for a missing privilege. Since version 15, only a database's owner may create
  * tables.

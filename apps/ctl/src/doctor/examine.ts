@@ -1,4 +1,4 @@
-import { type Db, SchemaVersion, sqlStateOf } from '@tidegate/db';
+import { type Db, SchemaVersion, sqlStateOf, TOOK_TOO_LONG } from '@tidegate/db';
 import { DAY_MS, dayOf, monthOf } from '@tidegate/limits';
 import { withQueueAdmin } from '../queue-admin.ts';
 import { type Called, callFindings } from './calls.ts';
@@ -24,9 +24,6 @@ export interface Patient extends Called {
   /** Says in plain words why something could not be asked. */
   readonly explain: (error: unknown) => Promise<string>;
 }
-
-/** Postgres' code for a statement that took too long. */
-const TOOK_TOO_LONG = '57014';
 
 /**
  * Compares everything that must agree, and changes nothing. What does not answer is a finding, too.

@@ -1,4 +1,4 @@
-import { type Db, sqlStateOf } from '@tidegate/db';
+import { type Db, sqlStateOf, TOOK_TOO_LONG } from '@tidegate/db';
 import { HOUR_MS, KEPT_DAYS } from '@tidegate/limits';
 import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import type { SettlementJobs } from '../queue/settlement-jobs.ts';
@@ -15,8 +15,6 @@ const MAX_PURGES = 200;
 /** Days of organizations that are recounted in one run. */
 const MAX_RECOUNTS = 2_000;
 const DAY_HOURS = 24;
-/** Postgres' code for a statement that took too long. */
-const TOOK_TOO_LONG = '57014';
 
 export interface HousekeepingOptions {
   readonly db: Db;

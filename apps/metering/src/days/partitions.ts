@@ -1,12 +1,16 @@
 import type { Settlement } from '@tidegate/contracts';
-import { type Db, dropOldRequestPartitions, ensureRequestPartitions, sqlStateOf } from '@tidegate/db';
+import {
+  type Db,
+  dropOldRequestPartitions,
+  ensureRequestPartitions,
+  LOCK_NOT_AVAILABLE,
+  sqlStateOf,
+} from '@tidegate/db';
 import { DAY_MS, dayOf, HOUR_MS } from '@tidegate/limits';
 import { type Chore, createOutage, type Logger, type Outage, startChore } from '@tidegate/runtime';
 import { firstKeptDay } from '../settlements/parse.ts';
 
 const RETRY_MS = 10_000;
-/** Postgres' code for a lock that could not be taken in time. */
-const IN_USE = '55P03';
 
 /** Redis' clock could not be read. The cause says why. */
 class NoClock extends Error {}
@@ -92,7 +96,7 @@ export class DayPartitions {
     });
     await ensureRequestPartitions(db, [dayOf(atMs), dayOf(atMs + DAY_MS)]);
     const dropped = await dropOldRequestPartitions(db, firstKeptDay(Math.min(atMs, nowMs()))).catch((err) => {
-      if (sqlStateOf(err) !== IN_USE) throw err;
+      if (sqlStateOf(err) !== LOCK_NOT_AVAILABLE) throw err;
       this.#drops.failed(err);
       return null;
     });
