@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
-import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
+import { askUnread, type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 
 const MIB = 1024 * 1024;
 const CONTENT = 'x'.repeat(2 * MIB - 4096);
@@ -34,17 +32,6 @@ const read = async (request: object) => {
   return answer;
 };
 
-/** Sends requests without waiting for answers, and reads none. */
-async function ask(request: object, count: number): Promise<Socket> {
-  const socket = connect(harness.server.port, '127.0.0.1').on('error', () => {});
-  await once(socket, 'connect');
-  socket.pause();
-  const body = JSON.stringify(request);
-  const post = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${harness.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-  socket.write(post.repeat(count));
-  return socket;
-}
-
 describe('the memory of answers', () => {
   it.each([
     ['whole answers', false],
@@ -64,7 +51,7 @@ describe('the memory of answers', () => {
       };
       // More than the system's own buffers hold.
       const count = 24;
-      const socket = await ask({ ...hello, stream }, count);
+      const socket = await askUnread(harness, { ...hello, stream }, count);
       await eventually(() => settled().size === count);
       expect(errorCodes()).toContain('rate_limit_exceeded');
       expect(taken()).toBeGreaterThan(MIB / 2);

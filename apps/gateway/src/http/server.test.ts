@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
-import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
+import { type Harness, hello, postOf, startHarness, wholeAnswer } from '../testing/harness.ts';
 
 let harness: Harness;
 /** Refuses what does not arrive soon. A busy machine may not send that soon. */
@@ -334,8 +334,7 @@ describe('draining', () => {
     const own = await startHarness({
       upstream: (_request, reply) => void waiting.then(() => reply.json(wholeAnswer())),
     });
-    const body = JSON.stringify(hello);
-    const request = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const request = postOf(own.apiKey, hello);
     const socket = connect(own.server.port, '127.0.0.1').setEncoding('utf8');
     let received = '';
     socket.on('data', (text) => {
@@ -369,19 +368,17 @@ describe('draining', () => {
         await reply.done();
       },
     });
-    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.apiKey}\r\n`;
-    const requestOf = (body: string) => `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
     const socket = connect(own.server.port, '127.0.0.1').setEncoding('utf8');
     let received = '';
     socket.on('data', (text) => {
       received += text;
     });
-    socket.write(requestOf(JSON.stringify({ ...hello, stream: true })));
+    socket.write(postOf(own.apiKey, { ...hello, stream: true }));
     await eventually(() => received.includes('"a"'));
     own.server.leave();
     finish();
     await eventually(() => received.includes('[DONE]'));
-    socket.write(requestOf(JSON.stringify(hello)));
+    socket.write(postOf(own.apiKey, hello));
     await once(socket, 'close');
     const [, streamed = '', whole = ''] = received.split('HTTP/1.1 200 OK');
     expect([/connection: close/i.test(streamed), /connection: close/i.test(whole)]).toEqual([false, true]);
@@ -392,8 +389,7 @@ describe('draining', () => {
     const own = await startHarness({
       upstream: (_request, reply) => reply.json(wholeAnswer('x'.repeat(2 * 1024 * 1024 - 4096))),
     });
-    const body = JSON.stringify(hello);
-    const request = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const request = postOf(own.apiKey, hello);
     const socket = connect(own.server.port, '127.0.0.1').on('error', () => {});
     socket.pause();
     socket.write(`${request.repeat(8)}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`);

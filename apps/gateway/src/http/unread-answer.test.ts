@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { eventually, type UpstreamReply } from '@tidegate/testing';
-import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
+import { askUnread, type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 
 const MIB = 1024 * 1024;
 const CONTENT = 'x'.repeat(2 * MIB - 4096);
@@ -29,20 +27,11 @@ async function streamWithoutEnd(reply: UpstreamReply): Promise<void> {
   await reply.closed;
 }
 
-/** Sends requests one after another and reads nothing. */
-async function ask(request: object, count: number): Promise<Socket> {
-  const socket = connect(harness.server.port, '127.0.0.1');
-  await once(socket, 'connect');
-  socket.pause();
-  const body = JSON.stringify(request);
-  const post = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${harness.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-  socket.write(post.repeat(count));
-  return socket;
-}
-
 it('answers that nobody reads are abandoned, and their memory is freed', async () => {
   // Together the answers exceed the system's own buffers.
-  const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => ask(hello, REQUESTS)));
+  const sockets = await Promise.all(
+    Array.from({ length: CLIENTS }, () => askUnread(harness, hello, REQUESTS)),
+  );
   await eventually(() => harness.limiterServer.of('settle').length >= CLIENTS);
   await eventually(() => harness.gateway.exchanges.size === 0);
   // Those answers were complete, but did not leave the gateway.
@@ -53,7 +42,7 @@ it('answers that nobody reads are abandoned, and their memory is freed', async (
 
 it('a stream that nobody reads counts as a hang-up: the work of the model ends', async () => {
   harness.limiterServer.calls.length = 0;
-  const socket = await ask({ ...hello, stream: true }, 1);
+  const socket = await askUnread(harness, { ...hello, stream: true }, 1);
   await eventually(() => harness.limiterServer.of('settle').length > 0);
   await eventually(() => harness.model.inFlight === 0);
   expect(harness.limiterServer.of('settle').map(({ settle }) => settle)).toEqual([

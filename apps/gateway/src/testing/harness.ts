@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { newApiKey, newInstanceId, newModelId, newOrgId, newRefusal, orgTagOf } from '@tidegate/contracts';
 import { createLimiterClient, createRunnerClient, type Model, type Principal } from '@tidegate/rpc';
 import { createLineLog, createLogger, Registry } from '@tidegate/runtime';
@@ -62,6 +64,25 @@ export const wholeAnswer = (
   choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
   usage,
 });
+
+/** A completion as its client writes it to the connection. */
+export function postOf(apiKey: string, request: object): string {
+  const body = JSON.stringify(request);
+  return `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+/** Sends the same completion `count` times without waiting for answers, and reads none. */
+export async function askUnread(
+  { server, apiKey }: Pick<Harness, 'server' | 'apiKey'>,
+  request: object,
+  count: number,
+): Promise<Socket> {
+  const socket = connect(server.port, '127.0.0.1').on('error', () => {});
+  await once(socket, 'connect');
+  socket.pause();
+  socket.write(postOf(apiKey, request).repeat(count));
+  return socket;
+}
 
 export const hello = { model: 'text', messages: [{ role: 'user', content: 'Hi' }] };
 
